@@ -60,6 +60,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     initially,
     invariant,
     known_violations,
@@ -771,6 +772,52 @@ class TopologyChange(Machine):
         generation nodes have learned of.
         """
         return self._serves_clients(n) & (self.state == NodeState.bootstrapping)
+
+    @independent(
+        ask_to_join,
+        accept,
+        insert_generation,
+        commit_generation,
+        read_new,
+        finish,
+        finish_rollback,
+        begin_to_operate,
+        migrate,
+        finish_operation,
+        finish_migration,
+        of=(writing, coordinator, sent, logged, under_way, stored, acknowledged),
+    )
+    def no_change_waits_for_clients(self) -> None:
+        """001: "Writes are going to both new and old replicas", so that the ring and the tablet change under clients: barriers
+        wait for what began before them, and nothing else does.
+        """
+
+    @independent(
+        pass_tablet_barrier,
+        finish_operation,
+        finish_migration,
+        leave_track,
+        of=(requested, operates, streamed),
+    )
+    def tablets_wait_for_no_join(self) -> None:
+        """001: "allow for current migrations to drain": what is asked for meanwhile, and the generation of a join before, hold
+        up none that has begun.
+        """
+
+    @independent(
+        accept,
+        insert_generation,
+        commit_generation,
+        stream,
+        read_new,
+        finish,
+        finish_rollback,
+        of=(operates, tablet, host, pending),
+    )
+    def joins_wait_for_no_tablet(self) -> None:
+        """001: node operations "wait for tablet migration track to finish", and for nothing of tablets once they have begun; the
+        generation was committed before, and starts operating in its own time.
+        """
 
     def _serves_clients(self, n: Term[Node]) -> Bool:
         """001, normal: the node "serves the slice of the ring that belongs to it"; the newcomer

@@ -521,4 +521,57 @@ class TheTrackIsLeftWhenNobodyWrites(TopologyChange):
         require(self.writing.is_empty(), "no write is under way")
 
 
+@known_bug(
+    "001-574",
+    'design document 001: "Writes are going to both new and old replicas"',
+    breaks=TopologyChange.no_change_waits_for_clients,
+)
+class MigrationsEndWhenNobodyWrites(TopologyChange):
+    """A migration was over when its tablet was cleaned up, and no client wrote to any table."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_migration(self) -> None:
+        """The pending replica becomes the tablet's replica, if no client writes."""
+        super().finish_migration()
+        require(self.writing.is_empty(), "no write is under way")
+
+
+@known_bug(
+    "001-575",
+    'design document 001: "allow for current migrations to drain"',
+    breaks=TopologyChange.tablets_wait_for_no_join,
+)
+class TabletsWaitForGenerations(TopologyChange):
+    """After a join tablets were streamed when its CDC generation had started operating, a minute or two later."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_operation(self) -> None:
+        """What the stage asks for is done, and the newest generation operates."""
+        super().finish_operation()
+        begun = self.cdc.committed.has(Generation.second).implies(self.operates)
+        require(begun, "the newest generation operates")
+
+
+@known_bug(
+    "001-576",
+    'design document 001: "When streaming finishes, we move to write_both_read_new state"',
+    breaks=TopologyChange.joins_wait_for_no_tablet,
+    budgets=NO_MIGRATION,
+)
+class ReadsWaitForTheGeneration(TopologyChange):
+    """A node that had streamed was read when its CDC generation had started operating."""
+
+    @TopologyChange.transition_state.step(
+        TransitionState.write_both_read_old,
+        TransitionState.write_both_read_new,
+        by=COORDINATOR,
+        fair=WEAK,
+    )
+    def read_new(self) -> None:
+        """Streaming is finished, and the generation operates."""
+        require(self.operates, "the generation operates")
+        require(self.streamed, "streaming is finished")
+        self.barrier = False
+
+
 BUGS = known_bugs_in(globals())

@@ -46,6 +46,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     invariant,
     known_violations,
     leads_to,
@@ -752,6 +753,35 @@ class Fencing(Machine):
         """
         passed = (self.phase == Phase.done) & (self.purpose == Purpose.tablets)
         return passed & (self.stage != Stage.new)
+
+    @independent(
+        begin_barrier,
+        read_what_is_committed,
+        drain,
+        move_fence,
+        inform,
+        end_barrier,
+        of=(request, streaming),
+    )
+    def barriers_wait_for_what_nodes_answer(self) -> None:
+        """001: "After the entire cluster learns about it": each node answers when it has drained what "started before this point";
+        the coordinator looks at nothing that a client has sent since, nor at what is behind the fence.
+        """
+
+    @independent(read_what_is_committed, acknowledge_fence, learn, of=Node)
+    def nodes_learn_each_for_itself(self) -> None:
+        """001: "the entire cluster learns about it": what one node has not learned yet, or does not answer, holds up no other."""
+
+    @independent(
+        release_locks,
+        lose,
+        end_streaming,
+        of=(phase, purpose, barrier_version, drain_failed, answer, stage, version, fence),
+    )
+    def what_runs_ends_whatever_is_fenced(self) -> None:
+        """001: "make sure that no reads that started before this point exist in the system": what has begun comes to its end by
+        itself, at whatever point of a barrier.
+        """
 
     @sometimes(at={writes: 0, bumps: 0, cleanups: 0, failures: 1})
     def a_topology_change_goes_on_with_the_fence(self) -> Bool:

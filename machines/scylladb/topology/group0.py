@@ -43,6 +43,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     initially,
     invariant,
     lemma,
@@ -542,6 +543,18 @@ class Group0(Machine):
         settled = self.leads.has(leader) & ~under_way
         voters = count(self._is_voter(leader, v) for v in Member)
         return settled & (~self._is_voter(leader, m) | (voters > 1))
+
+    @independent(take_guard, add_entry, finish, give_up, of=Member)
+    def changes_wait_for_no_other_member(self) -> None:
+        """001: "All this happens atomically": by compare and set, and not by a lock. A member makes its change while others want
+        to make theirs.
+        """
+
+    @independent(finish, give_up, of=(leads, votes, voted, term))
+    def callers_wait_for_no_election(self) -> None:
+        """001, "atomically form the perspective of group0 state machine": a change that is applied is made, and its caller is told
+        so whoever leads by then.
+        """
 
     @sometimes(at={elections: 1})
     def another_change_came_first(self, after: Self) -> Bool:

@@ -63,6 +63,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     initially,
     invariant,
     known_violations,
@@ -867,6 +868,41 @@ class TopologyCluster(Machine):
         learned = self.view[n].version == self.topology.version
         require(learned, "node has learned what is committed")
         self.data[n] = choose(self.owners.has(n), self.data[n], 0)
+
+    # -- who waits for nobody --------------------------------------------------------------------------
+
+    @independent(
+        insert_tokens,
+        take_tokens,
+        start_decommission,
+        start_remove,
+        commit_cdc_generation,
+        stream_ranges,
+        finish_replace,
+        leave_token_ring,
+        roll_back_join,
+        roll_back_leave,
+        of=(request, written, acknowledged, data),
+    )
+    def operations_wait_for_no_client(self) -> None:
+        """001: "Writes are going to both new and old replicas", so that operations on nodes go on under clients: a barrier waits
+        for what "started before this point", and nothing else does.
+        """
+
+    @independent(
+        begin_write,
+        begin_read,
+        store_write,
+        acknowledge_write,
+        answer_read,
+        time_out,
+        lose_messages,
+        of=(owners, next, copied, data),
+    )
+    def clients_wait_for_no_operation(self) -> None:
+        """001: "reads are using old replicas", or "new replicas", as each node has learned: no client waits until the ring has
+        changed, or until rows are streamed.
+        """
 
     # -- ends ------------------------------------------------------------------------------------------
 

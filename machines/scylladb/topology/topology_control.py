@@ -41,6 +41,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    independent,
     only_when,
     require,
     scopes,
@@ -1281,6 +1282,52 @@ class TopologyControl(TopologyProperties):
         """001: "the entire cluster learns about it", but for a dead node that is removed or replaced."""
         return (self.barrier == Barrier.running) & ~some(self._is_missed(n) for n in Node)
 
+    @independent(
+        join_group0,
+        insert_tokens,
+        take_tokens,
+        start_barrier,
+        pass_barrier,
+        stream_ranges,
+        read_new,
+        finish_bootstrap,
+        finish_replace,
+        leave_token_ring,
+        report_completion,
+        finish_left,
+        complete_rollback,
+        of=(
+            Record.topology_request,
+            Record.global_request,
+            Record.cleanup_needed,
+            Record.unpublished_cdc_generations,
+        ),
+    )
+    def operations_wait_for_no_other(self) -> None:
+        """001: "After the entire cluster learns about it, streaming starts. When streaming finishes, we move to
+        write_both_read_new": what is asked for meanwhile stays in the map, and other work is left until later.
+        """
+
+    @independent(
+        accept_join,
+        accept_replace,
+        start_decommission,
+        start_remove,
+        start_rebuild,
+        start_balancing,
+        start_draining,
+        settle_tablets,
+        leave_tablet_track,
+        finish_resize,
+        start_truncating,
+        clean_up,
+        of=(Record.unpublished_cdc_generations, Record.done, Record.error),
+    )
+    def what_is_over_holds_up_nothing(self) -> None:
+        """001: "allow pending topology operation to start", when migrations have drained: how the last operation ended does
+        not matter, nor whether clients can see its generation.
+        """
+
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
@@ -1301,19 +1348,15 @@ class TopologyControl(TopologyProperties):
         ),
         equivalent_drop(_barrier_passed, "barrier passed", because="what fails may fail before"),
         equivalent_weakening(
-            ask_to_replace,
-            "the replaced node is down, and asks for nothing",
-            because=why.CANCELLED,
+            ask_to_replace, "the replaced node is down, and asks for nothing", because=why.CANCELLED
         ),
         equivalent_weakening(ask_to_leave, "node is normal and up", because=why.CANCELLED),
         equivalent_weakening(ask_to_remove, "node is normal and down", because=why.CANCELLED),
         equivalent_weakening(ask_to_remove, "another node stays", because="it takes two down"),
         equivalent_weakening(ask_to_rebuild, "node is normal and up", because=why.CANCELLED),
         equivalent_loss(ask_globally, Record.global_request, because=why.NOT_ASKED),
-        equivalent_drop(cancel, "it is not paused", because="a paused one may be refused, too"),
-        equivalent_replacement(
-            cancel, "it is not paused", because="a paused one may be refused, too"
-        ),
+        equivalent_drop(cancel, "it is not paused", because=why.PAUSED),
+        equivalent_replacement(cancel, "it is not paused", because=why.PAUSED),
         equivalent_weakening(cancel, "no request can proceed", because=why.WAITING),
         equivalent_weakening(reject, "its request can proceed, or is paused", because=why.WAITING),
         equivalent_weakening(
@@ -1322,11 +1365,7 @@ class TopologyControl(TopologyProperties):
         equivalent_drop(crash, "node is up", because=why.CRASHES),
         equivalent_loss(crash, Record.down, because=why.CRASHES),
         equivalent_weakening(restart, "node is down", because=why.NOT_DOWN),
-        equivalent_replacement(
-            restart,
-            "none for absent",
-            because="a node that is not in yet need not come back: its request is cancelled",
-        ),
+        equivalent_replacement(restart, "none for absent", because=why.NOT_IN_YET),
         equivalent_weakening(
             start_rebuild, "no request to join comes before it", because=why.UNNEEDED
         ),
@@ -1337,15 +1376,9 @@ class TopologyControl(TopologyProperties):
             fail_to_rebuild, "a node is down, or there is no source", because=why.MAY_FAIL
         ),
         equivalent_drop(start_barrier, "nothing is given up", because="one more does no harm"),
-        equivalent_weakening(
-            fail_barrier, "a node that takes part is down", because="an answer may be lost, too"
-        ),
-        equivalent_replacement(
-            fail_barrier, "a node that takes part is down", because="an answer may be lost, too"
-        ),
-        equivalent_replacement(
-            _try_again, "running for none", because="it may be tried again at once"
-        ),
+        equivalent_weakening(fail_barrier, "a node that takes part is down", because=why.LOST),
+        equivalent_replacement(fail_barrier, "a node that takes part is down", because=why.LOST),
+        equivalent_replacement(_try_again, "running for none", because="it is tried at once"),
         equivalent_loss(lose_barrier, Record.barrier, because="an answer that is not lost"),
         equivalent_weakening(
             start_draining,
@@ -1353,35 +1386,21 @@ class TopologyControl(TopologyProperties):
             because=why.NO_TABLETS,
         ),
         equivalent_loss(_enter_tablet_track, Record.tablet_work, because=why.MOVES_NOTHING),
-        equivalent_replacement(
-            start_balancing,
-            "draining for balancing",
-            because="where nobody is to be drained, a drain is a plan like any other",
-        ),
+        equivalent_replacement(start_balancing, "draining for balancing", because=why.LIKE_OTHERS),
         equivalent_drop(move_tablet, "no tablet is in transition", because=why.WITH_OTHERS),
-        equivalent_drop(
-            settle_tablets,
-            "tablets are in transition",
-            "in a track in which tablets move",
-            because="what is at rest comes to rest; this release moves tablets in no other state",
-        ),
+        equivalent_drop(settle_tablets, "tablets are in transition", because=why.RESTS),
+        equivalent_drop(settle_tablets, "in a track in which tablets move", because=why.IN_TRACKS),
         equivalent_drop(finish_draining_node, "the node holds tablets", because="else it is done"),
+        equivalent_weakening(finish_draining_node, "the node is to leave", because=why.STANDS_IN),
         equivalent_weakening(
-            finish_draining_node,
-            "the node is to leave",
-            "another node stays, or has taken some",
-            because=why.STANDS_IN,
+            finish_draining_node, "another node stays, or has taken some", because=why.STANDS_IN
         ),
         equivalent_replacement(
             finish_draining_node, "for remove", "replaced_id", "for n2", because=why.STANDS_IN
         ),
         equivalent_loss(finish_draining_node, Record.tablet_work, because=why.FOUND_LATER),
-        equivalent_drop(
-            settle_tablets_on,
-            "tablets are moving",
-            "the node holds no tablets",
-            because=why.NEW_TABLES,
-        ),
+        equivalent_drop(settle_tablets_on, "tablets are moving", because=why.NEW_TABLES),
+        equivalent_drop(settle_tablets_on, "the node holds no tablets", because=why.NEW_TABLES),
         equivalent_weakening(settle_tablets_on, "the node is normal", because=why.REBUILT),
         equivalent_loss(settle_tablets_on, Record.tablet_hosts, because=why.NEW_TABLES),
         equivalent_replacement(settle_tablets_on, "no for yes", because=why.NEW_TABLES),
@@ -1401,9 +1420,9 @@ class TopologyControl(TopologyProperties):
         equivalent_weakening(
             move_last_tablet,
             "tablets are moved, and it is not the last node to be drained",
-            "the other node is normal",
-            because="a drain, and a node that is replaced, are looked at again; to stay is no move",
+            because=why.LOOKED_AT_AGAIN,
         ),
+        equivalent_weakening(move_last_tablet, "the other node is normal", because=why.NO_MOVE),
         equivalent_weakening(
             settle_tablets,
             "no node is drained that others can stand in for",
@@ -1420,12 +1439,8 @@ class TopologyControl(TopologyProperties):
         ),
         equivalent_weakening(_take_up, "no request of a node can proceed", because=why.UNNEEDED),
         equivalent_replacement(_take_up, "some n2", "rebuilding for normal", because=why.UNNEEDED),
-        equivalent_drop(
-            fence_before_cleanup,
-            "cleanup is needed",
-            "older requests are not fenced",
-            because="a barrier more does no harm",
-        ),
+        equivalent_drop(fence_before_cleanup, "cleanup is needed", because=why.MORE),
+        equivalent_drop(fence_before_cleanup, "older requests are not fenced", because=why.MORE),
         equivalent_drop(
             clean_up, "node holds rows of ranges that it has lost", because=why.REMOVED_AGAIN
         ),
@@ -1446,12 +1461,8 @@ class TopologyControl(TopologyProperties):
         ),
         equivalent_drop(remove_replaced, "it is still in group0", because=why.REMOVED_AGAIN),
         equivalent_replacement(remove_replaced, "it is still in group0", because=why.REMOVED_AGAIN),
-        equivalent_drop(
-            _joining,
-            "a node joins group0",
-            "the node is in transition",
-            because="no other node is outside of group0, or as far as this one",
-        ),
+        equivalent_drop(_joining, "a node joins group0", because=why.AS_FAR),
+        equivalent_drop(_joining, "the node is in transition", because=why.AS_FAR),
         equivalent_drop(_joining, "the operation goes on", because=why.JOINS_OR_NOT),
         equivalent_drop(
             stream_ranges, "it has not ended yet", "session is open", because=why.STREAMED_AGAIN
@@ -1466,9 +1477,7 @@ class TopologyControl(TopologyProperties):
         equivalent_loss(_streaming_fails, Record.giving_up, because=why.MAY_FAIL),
         equivalent_drop(read_new, "writes go to both rings", because="nothing streams otherwise"),
         equivalent_weakening(read_new, "streaming is done", because=why.NOT_STREAMED),
-        equivalent_weakening(
-            read_new, "a node that leaves has no tablets", because="a dead node gets no tablets"
-        ),
+        equivalent_weakening(read_new, "a node that leaves has no tablets", because=why.IS_DEAD),
         equivalent_drop(_past_read_fence, "reads use the new ring", because=why.ONLY_THERE),
         equivalent_drop(
             report_completion, "the request is not reported as done", because=why.REPORTED_AGAIN
@@ -1478,22 +1487,12 @@ class TopologyControl(TopologyProperties):
         equivalent_drop(_leaving_ring, "a node has left the token ring", because=why.OF_NO_OTHER),
         equivalent_drop(give_up_join, "it is not given up yet", because=why.GIVEN_UP_AGAIN),
         equivalent_loss(give_up_join, Record.giving_up, because=why.GIVEN_UP_AGAIN),
-        equivalent_drop(
-            give_up_with_tablets,
-            "a node that leaves has tablets",
-            "it is not given up yet",
-            because=why.MAY_FAIL,
-        ),
+        equivalent_drop(give_up_with_tablets, "it is not given up yet", because=why.MAY_FAIL),
+        equivalent_drop(give_up_with_tablets, "a node that leaves has tablets", because=why.DIES),
         equivalent_replacement(give_up_with_tablets, "left for removing", because=why.MAY_FAIL),
     )
 
     not_in_the_newest_version = unexercised(
-        vacuous(
-            TopologyProperties.tablets_are_drained_where_a_node_leaves,
-            because="since 2026.1 tablets drain in no transition state of their own",
-        ),
-        vacuous(
-            TopologyProperties.paused_requests_do_not_begin,
-            because="since 2026.1 a node has no tablets any more when it begins to leave",
-        ),
+        vacuous(TopologyProperties.tablets_are_drained_where_a_node_leaves, because=why.NO_STATE),
+        vacuous(TopologyProperties.paused_requests_do_not_begin, because=why.DRAINED_BEFORE),
     )

@@ -39,6 +39,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -492,6 +493,10 @@ class TopologyCoordinator(Machine):
     def tablets_advance_independently(self, c: Term[Coordinator]) -> Bool:
         """The same for its next stage: as soon as one is planned, for whichever tablet, it can be committed."""
         return self.guarded.has(c) & some(self.plan[c][t].is_some() for t in Tablet)
+
+    @independent(plan_stage, start_migration, drop_table, of=Tablet)
+    def tablets_are_planned_independently(self) -> None:
+        """001, "independently": a tablet is given its next stage, or moved by the API, or dropped, wherever others are."""
 
     @accepts(drop_table)
     def tables_are_dropped_at_any_time(self, t: Term[Tablet]) -> Bool:

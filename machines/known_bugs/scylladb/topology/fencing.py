@@ -588,4 +588,47 @@ class StagesWaitForSilence(Fencing):
         super().advance()
 
 
+@known_bug(
+    "001-577",
+    LEARNS,
+    breaks=Fencing.barriers_wait_for_what_nodes_answer,
+    budgets={**FENCE, Fencing.failures: 1, Fencing.bumps: 1},
+)
+class TheFenceMovesInSilence(Fencing):
+    """Where a node had not drained, the fence moved when nobody waited for a request that it would refuse."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def move_fence(self) -> None:
+        """The fence moves, if all that is older is over."""
+        super().move_fence()
+        require(every(~self._holds_older(n) for n in Node), "nothing older is under way")
+
+
+@known_bug("001-578", LEARNS, breaks=Fencing.nodes_learn_each_for_itself, budgets=FENCE)
+class NodesDrainInTurn(Fencing):
+    """A node took the command of a barrier up when no other was draining: the barrier took as long as all of them together."""
+
+    @action(fair=WEAK)
+    def read_what_is_committed(self, n: Term[Node]) -> None:
+        """The node receives the command, after those that drain."""
+        require(every(self.answer[m] != Answer.applied for m in Node), "no node drains")
+        super().read_what_is_committed(n)
+
+
+@known_bug(
+    "001-579",
+    BARRIER,
+    breaks=Fencing.what_runs_ends_whatever_is_fenced,
+    budgets={**QUIET, Fencing.failures: 1, Fencing.writes: 0, Fencing.transactions: 1},
+)
+class LocksAreKeptUntilAllKnowTheFence(Fencing):
+    """While nodes were told of the fence, a transaction that had ended kept its locks."""
+
+    @action(fair=WEAK)
+    def release_locks(self, n: Term[Node]) -> None:
+        """The transaction ends, unless a fence is on its way."""
+        super().release_locks(n)
+        require(self.phase != Phase.informing, "no fence is on its way")
+
+
 BUGS = known_bugs_in(globals())

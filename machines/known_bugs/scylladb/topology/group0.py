@@ -429,4 +429,37 @@ class OneChangeAtATime(Group0):
         super()._take_in(m, leader)
 
 
+@known_bug(
+    "001-581",
+    ATOMICALLY,
+    breaks=Group0.changes_wait_for_no_other_member,
+    budgets={Group0.elections: 1},
+)
+class CallersWaitForEachOther(Group0):
+    """A caller was told what became of its change when no other member had sent one that was still open."""
+
+    @action(by=MEMBER)
+    def finish(self, m: Term[Member]) -> None:
+        """The member has applied its command, and no other change is under way."""
+        others = some((o != m) & self.change[o].sent for o in Member)
+        require(~others, "no other member has sent a change")
+        super().finish(m)
+
+
+@known_bug(
+    "001-582",
+    ATOMICALLY,
+    breaks=Group0.callers_wait_for_no_election,
+    budgets={Group0.elections: 2, Group0.changes: 1},
+)
+class CandidatesTellNobody(Group0):
+    """A member that stood for election told no caller that its change was made, although it had applied it."""
+
+    @action(by=MEMBER)
+    def finish(self, m: Term[Member]) -> None:
+        """The member has applied its command, and leads or follows."""
+        super().finish(m)
+        require(self.leads.has(m) | (self.voted[m] != m), "it does not stand for election")
+
+
 BUGS = known_bugs_in(globals())

@@ -489,4 +489,38 @@ class JoinsEndWhenNobodyReads(TopologyCluster):
         require(self.request.coordinator.is_none(), "no request is on its way")
 
 
+@known_bug(
+    "001-572",
+    'design document 001: "no reads that started before this point … Finally we remove the transitioning state"',
+    breaks=TopologyCluster.operations_wait_for_no_client,
+    budgets=READS,
+)
+class NodesLeaveWhenNobodyReads(TopologyCluster):
+    """A node that was decommissioned left the token ring in a moment without requests, for which it waited after its
+    barrier, too.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_token_ring(self, n: Term[Node]) -> None:
+        """The heir owns what the node did, once no client waits."""
+        super().leave_token_ring(n)
+        require(self.request.coordinator.is_none(), "no request is on its way")
+
+
+@known_bug(
+    "001-573",
+    'design document 001: "Writes are going to both new and old replicas"',
+    breaks=TopologyCluster.clients_wait_for_no_operation,
+    budgets=WRITES,
+)
+class NothingTimesOutWhileTheRingChanges(TopologyCluster):
+    """While the range had new owners, a client whose replica was slow was not told that its time was up."""
+
+    @action(by=NETWORK, fair=WEAK)
+    def time_out(self) -> None:
+        """A replica does not answer in time, and the ring does not change."""
+        super().time_out()
+        require(self.next.is_empty(), "the ring does not change")
+
+
 BUGS = known_bugs_in(globals())

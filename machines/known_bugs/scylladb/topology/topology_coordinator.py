@@ -25,6 +25,7 @@ from stagewright.spec import (
     action,
     choose,
     count,
+    every,
     flag,
     per,
     require,
@@ -318,6 +319,24 @@ class OneTabletIsWorkedOnAtATime(TopologyCoordinator):
         others = some((other != t) & self.ready.has(other) for other in Tablet)
         require(~others, "no other tablet is ready for its next stage")
         super().do_what_the_stage_asks(c, t)
+
+
+@known_bug(
+    "001-580",
+    INDEPENDENTLY,
+    breaks=TopologyCoordinator.tablets_are_planned_independently,
+    sizes={Tablet: 2},
+    budgets={**TABLETS_ALONE, TopologyCoordinator.migrations: 2},
+)
+class TabletsArePlannedTogether(TopologyCoordinator):
+    """The next stage of a tablet was planned when all that were in transition were done with theirs."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def plan_stage(self, c: Term[Coordinator], t: Term[Tablet]) -> None:
+        """The stage of each tablet is done, and this one gets its next one."""
+        done = ((self.stage[o] == Stage.none) | self._is_known_to_be_done(c, o) for o in Tablet)
+        require(every(done), "every tablet is done with its stage")
+        super().plan_stage(c, t)
 
 
 BUGS = known_bugs_in(globals())

@@ -511,4 +511,38 @@ class LostTabletsAreRebuiltFirst(TopologyControl):
         super().start_draining(n)
 
 
+@known_bug(
+    "001-570",
+    'design document 001: "After the entire cluster learns about it, streaming starts"',
+    breaks=TopologyControl.operations_wait_for_no_other,
+    budgets=ONE_REQUEST,
+)
+class StreamingWaitsForThePublisher(TopologyControl):
+    """Nothing was streamed to a new node before clients could see its generation: while the publisher was slow, no node
+    joined.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream_ranges(self) -> None:
+        """It ends well, when the newest generation is published."""
+        super().stream_ranges()
+        require(~self.unpublished_cdc_generations, "clients see the newest generation")
+
+
+@known_bug(
+    "001-571",
+    STARTS,
+    breaks=TopologyControl.what_is_over_holds_up_nothing,
+    budgets=TWO_REQUESTS,
+)
+class TruncationsWaitForThePublisher(TopologyControl):
+    """A table was truncated when clients could see the newest CDC generation, which is that of other tables."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_truncating(self) -> None:
+        """Nothing else goes on, and the generation of the last join is published."""
+        super().start_truncating()
+        require(~self.unpublished_cdc_generations, "clients see the newest generation")
+
+
 BUGS = known_bugs_in(globals())
