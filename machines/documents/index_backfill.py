@@ -180,6 +180,7 @@ INDEX_BACKFILL = Document(
                 BackfillLeaders.tablets_apply_versions_at_any_time,
                 BackfillRpcs.indexes_move_on_beside_requests,
                 BackfillRpcs.jobs_are_erased_beside_requests,
+                BackfillRpcs.tablets_learn_beside_requests,
             ),
         ),
         Section(
