@@ -150,6 +150,7 @@ INDEX_BACKFILL = Document(
                 BackfillSplit.results_are_for_good,
                 UniqueIndex.results_are_for_good,
                 IndexPermissions.backfills_end_unasked,
+                IndexPermissions.no_statement_waits_for_a_job,
             ),
         ),
         Section(
@@ -198,6 +199,7 @@ INDEX_BACKFILL = Document(
                 BackfillSplit.chunks_are_asked_of_tablets_that_serve,
                 BackfillTablet.what_is_done_is_not_scanned_again,
                 IndexPermissions.backfills_begin_unasked,
+                IndexPermissions.jobs_wait_for_no_server,
                 BackfillJob.jobs_are_recorded_while_others_are_altered,
                 BackfillRpcs.tablets_are_asked_beside_old_requests,
                 IndexBuild.tablets_are_finished_independently,

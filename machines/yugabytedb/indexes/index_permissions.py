@@ -29,6 +29,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -346,6 +347,20 @@ class IndexPermissions(IndexLife):
         """A client that waits until its index is gone is told so."""
         only_when(self.era.stepwise_removal or self.era.postgres)
         return leads_to(self.is_gone(), self.told_dropped)
+
+    @independent(
+        IndexLife.create_index,
+        IndexLife.drop_index,
+        create_deferred_index,
+        backfill_indexes,
+        ask_for_status,
+        answer_drop,
+        of=(IndexLife.job, IndexLife.violates_constraint, begun),
+    )
+    def no_statement_waits_for_a_job(self) -> None:
+        """002, "Handle CREATE INDEX statement": a command "does not wait for the index backfill to complete", nor for what it would find:
+        not DROP INDEX, either, of which the answer is that the index is gone.
+        """
 
     # -- harmless changes ------------------------------------------------------------------------------
 

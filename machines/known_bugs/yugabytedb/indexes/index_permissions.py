@@ -547,4 +547,45 @@ class DeletesStopAfterTheJob(IndexPermissions):
         self._enter()
 
 
+@known_bug(
+    "002-371",
+    'design document 002: the master "needs to wait for the backfill to complete on all the tablets"',
+    breaks=IndexPermissions.jobs_wait_for_no_server,
+)
+class JobsAreForgottenWhenServersKnow(IndexPermissions):
+    """The job of an index that was dropped is forgotten when every server has learned so: one that is down keeps the table busy."""
+
+    @action(by=MASTER, fair=WEAK)
+    def forget_job(self) -> None:
+        require(every(self.reported.has(s) for s in Server), "every server has reported")
+        super().forget_job()
+
+
+@known_bug(
+    "002-372",
+    'design document 002: a command "does not wait for the index backfill to complete"',
+    breaks=IndexPermissions.no_statement_waits_for_a_job,
+)
+class DropsAreAnsweredAfterTheJob(IndexPermissions):
+    """Who drops an index while it is built is answered when its job has come to its end, though the index is gone by then."""
+
+    @action(by=CLIENT, fair=WEAK)
+    def answer_drop(self) -> None:
+        require(self.job == Job.none, "no job is running")
+        super().answer_drop()
+
+
+@known_bug("002-373", ASYNCHRONOUS, breaks=IndexPermissions.no_statement_waits_for_a_job)
+class DeferredIndexesLookAtTheRows(IndexPermissions):
+    """An index whose build is deferred is created if its build would succeed: the rows are read twice."""
+
+    @IndexPermissions.permission.step(Permission.absent, Permission.delete_only, by=CLIENT)
+    def create_deferred_index(self) -> None:
+        only_when(self.era.deferral)
+        require(~self.violates_constraint, "no row violates a constraint")
+        self._never_existed()
+        self._enter()
+        self.deferred = True
+
+
 BUGS = known_bugs_in(globals())
