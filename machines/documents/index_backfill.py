@@ -164,6 +164,8 @@ INDEX_BACKFILL = Document(
                 PostgresIndex.backfill_waits_for_every_backend,
                 PostgresIndex.the_backfill_waits_for_the_flag,
                 PostgresIndex.indexes_do_not_wait_for_each_other,
+                PostgresIndex.servers_wait_for_no_backend,
+                PostgresIndex.servers_report_independently,
                 BackfillJob.schema_changes_converge_first,
                 BackfillJob.leaders_are_free_when_the_job_is_erased,
                 BackfillJob.scans_wait_for_indexes_on_their_way,
