@@ -170,6 +170,7 @@ INDEX_BACKFILL = Document(
                 BackfillJob.leaders_are_free_when_the_job_is_erased,
                 BackfillJob.scans_wait_for_indexes_on_their_way,
                 BackfillJob.indexes_move_on_while_others_are_built,
+                BackfillJob.alters_wait_for_no_job,
                 BackfillJob.tablets_apply_versions_at_any_time,
                 BackfillLeaders.tablets_are_one_version_behind,
                 BackfillLeaders.reports_are_heard_at_any_time,
@@ -231,6 +232,7 @@ INDEX_BACKFILL = Document(
             "The index backfill process",
             (
                 BackfillJob.tablets_are_independent,
+                BackfillJob.chunks_wait_for_no_other_tablet,
                 IndexBuild.tablets_are_scanned_independently,
                 BackfillSafeTime.tablets_are_independent,
                 BackfillThrottle.tablets_are_asked_independently,
