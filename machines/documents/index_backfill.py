@@ -98,6 +98,7 @@ INDEX_BACKFILL = Document(
                 BackfillVersions.reads_through_the_index_find_the_rows,
                 IndexPermissions.success_means_that_every_server_reads,
                 IndexPermissions.violations_fail_the_build_unasked,
+                IndexPermissions.no_build_waits_for_who_asks,
                 IndexPermissions.removed_indexes_are_not_written_for_a_job,
                 IndexPermissions.removed_indexes_are_not_maintained_for_a_job,
                 BackfillJob.violations_fail_the_index_at_once,

@@ -362,6 +362,29 @@ class IndexPermissions(IndexLife):
         not DROP INDEX, either, of which the answer is that the index is gone.
         """
 
+    @independent(
+        IndexLife.allow_writes,
+        IndexLife.allow_backfill,
+        launch_backfill,
+        IndexLife.finish_backfill,
+        IndexLife.find_violation,
+        IndexLife.publish,
+        IndexLife.finish_alter,
+        IndexLife.give_up,
+        IndexLife.forget_job,
+        IndexLife.delete_failed_index,
+        IndexLife.stop_writes,
+        IndexLife.stop_deletes,
+        IndexLife.delete_index,
+        IndexLife.learn,
+        IndexLife.report,
+        of=(told, told_dropped, begun),
+    )
+    def no_build_waits_for_who_asks(self) -> None:
+        """002, Design Goals: "The index build itself will occur asynchronously", its end too, and what follows a failure: whatever
+        clients have been told.
+        """
+
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(

@@ -588,4 +588,37 @@ class DeferredIndexesLookAtTheRows(IndexPermissions):
         self.deferred = True
 
 
+@known_bug(
+    "002-379",
+    "design document 002, Design Goals: the build occurs asynchronously",
+    breaks=IndexPermissions.no_build_waits_for_who_asks,
+)
+class JobsAreForgottenWhenClientsKnow(IndexPermissions):
+    """The job of an index that was dropped is forgotten when its client has heard that the index is gone: if that one has left,
+    the table can have no other job.
+    """
+
+    @action(by=MASTER, fair=WEAK)
+    def forget_job(self) -> None:
+        require(self.told_dropped, "the client that has dropped the index was told")
+        super().forget_job()
+
+
+@known_bug(
+    "002-380", CLEANED_UP, breaks=IndexPermissions.no_build_waits_for_who_asks, profile="seed"
+)
+class FailedIndexesStayUntilSomebodyAsks(IndexPermissions):
+    """An index that has failed is deleted when a client has asked for its status, and is there until then."""
+
+    @IndexPermissions.permission.step(
+        Permission.do_backfill, Permission.absent, by=MASTER, fair=WEAK
+    )
+    def delete_failed_index(self) -> None:
+        only_when(not self.era.stepwise_removal and not self.era.postgres)
+        require(self.told.is_some(), ASKED)
+        require(self.job == Job.failed, "the job has failed")
+        self.job = Job.none
+        self._enter()
+
+
 BUGS = known_bugs_in(globals())
