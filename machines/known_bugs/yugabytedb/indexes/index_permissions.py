@@ -377,7 +377,7 @@ class ServersLearnWhenTheJobIsDone(IndexPermissions):
 @known_bug(
     "002-294",
     'design document 002: "An aborted index will be cleaned up and deleted"',
-    breaks=IndexPermissions.failed_indexes_are_removed_unasked,
+    breaks=IndexPermissions.no_build_waits_for_who_asks,
 )
 class TheClientHearsFirst(IndexPermissions):
     """An index that has failed is removed when its client has heard so: of one who does not ask, it stays."""
@@ -393,7 +393,7 @@ class TheClientHearsFirst(IndexPermissions):
         require((self.told == Status.failed) | self.drop_requested, "its client has heard so")
 
 
-@known_bug("002-295", FINALIZE, breaks=IndexPermissions.built_indexes_are_published_unasked)
+@known_bug("002-295", FINALIZE, breaks=IndexPermissions.no_build_waits_for_who_asks)
 class PublishedWhenAskedFor(IndexPermissions):
     """An index that is built is published when its client has asked for the status."""
 
@@ -430,7 +430,7 @@ class ServersReportTogether(IndexPermissions):
         super().report(s)
 
 
-@known_bug("002-335", CREATE_TABLE, breaks=IndexPermissions.indexes_are_maintained_unasked)
+@known_bug("002-335", CREATE_TABLE, breaks=IndexPermissions.no_build_waits_for_who_asks)
 class WritesAreAllowedIfSomebodyAsks(IndexPermissions):
     """An index comes to WRITE_AND_DELETE when its status is asked for."""
 
@@ -444,7 +444,7 @@ class WritesAreAllowedIfSomebodyAsks(IndexPermissions):
         self._enter()
 
 
-@known_bug("002-336", CREATE_TABLE, breaks=IndexPermissions.backfills_are_allowed_unasked)
+@known_bug("002-336", CREATE_TABLE, breaks=IndexPermissions.no_build_waits_for_who_asks)
 class BackfillsAreAllowedIfSomebodyAsks(IndexPermissions):
     """An index comes to DO_BACKFILL when its status is asked for."""
 
@@ -461,7 +461,7 @@ class BackfillsAreAllowedIfSomebodyAsks(IndexPermissions):
 @known_bug(
     "002-337",
     'design document 002, "Backfill the data"',
-    breaks=IndexPermissions.backfills_begin_unasked,
+    breaks=IndexPermissions.no_build_waits_for_who_asks,
 )
 class JobsBeginIfSomebodyAsks(IndexPermissions):
     """The job of an index begins when its status is asked for."""
@@ -503,7 +503,7 @@ class ViolationsAreFoundForWhoAsks(IndexPermissions):
 @known_bug(
     "002-340",
     "design document 002, READ_WRITE_AND_DELETE",
-    breaks=IndexPermissions.published_indexes_are_served_unasked,
+    breaks=IndexPermissions.no_build_waits_for_who_asks,
 )
 class WhoAsksServesTheIndex(IndexPermissions):
     """Clients read a published index when one of them has asked for its status."""
