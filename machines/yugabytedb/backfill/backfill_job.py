@@ -65,6 +65,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     invariant,
     known_violations,
     leads_to,
@@ -1040,6 +1041,34 @@ class BackfillJob(Machine):
     def every_alter_ends(self) -> LeadsTo:
         """The table does not stay ALTERING (yugabyte-db #4930)."""
         return leads_to(self.table == TableState.altering, self.table == TableState.running)
+
+    @independent(
+        apply_version,
+        launch_next_version,
+        delete_index,
+        of=(
+            job,
+            is_backfilling,
+            step,
+            requested,
+            read_time,
+            chosen_time,
+            checkpoint,
+            clock,
+            scanned_at,
+            gave_up,
+        ),
+    )
+    def alters_wait_for_no_job(self) -> None:
+        """002, "Create the index table": "Once all the schema changes are propagated to all the nodes, the index state is updated":
+        whatever is being backfilled, and how far; also of an aborted index, which "will be cleaned up and deleted".
+        """
+
+    @independent(backfill_chunk, fail_index, of=(Tablet, clock, scanned_at, created, dropped))
+    def chunks_wait_for_no_other_tablet(self) -> None:
+        """002, "The index backfill process": a tablet "can proceed independent of the others": it tells, too, what it has found to
+        be wrong with an index, or that one is gone.
+        """
 
     def _is_clean(self) -> Bool:
         settled = every(self._is_settled(i) for i in Index)

@@ -40,6 +40,7 @@ from stagewright.spec import (
     every,
     fault_budget,
     final,
+    independent,
     invariant,
     known_violations,
     leads_to,
@@ -546,6 +547,12 @@ class BackfillRpcs(Machine):
     def dropped_indexes_are_deleted(self, i: Term[Index]) -> LeadsTo:
         """DROP INDEX takes effect, whether a job is running or not (yugabyte-db #20041)."""
         return leads_to(self.dropped.has(i), self.permission[i] == Permission.absent)
+
+    @independent(learn, of=(job, done, job_id, phase, rpc, built, gave_up))
+    def tablets_learn_beside_requests(self) -> None:
+        """002, "Create the index table": "The HandleAlterTable() RPC call initiates a schema change on all the nodes": a tablet
+        applies it whichever job is running, and whatever it was asked, or has answered.
+        """
 
     def _is_settled(self, i: Term[Index]) -> Bool:
         return self.permission[i].any_of(Permission.absent, Permission.read_write_and_delete)

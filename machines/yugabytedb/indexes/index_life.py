@@ -53,6 +53,7 @@ from stagewright.spec import (
     every,
     final,
     flag,
+    independent,
     invariant,
     known_violations,
     leads_to,
@@ -569,6 +570,19 @@ class IndexLife(Machine):
     def jobs_end(self) -> LeadsTo:
         """A job ends and is forgotten, also that of a dropped index, so that the table can have another."""
         return leads_to(self.job != Job.none, self.job == Job.none)
+
+    @independent(
+        finish_backfill,
+        find_violation,
+        publish,
+        give_up,
+        forget_job,
+        of=(learned, learned_version, reported, fully_applied),
+    )
+    def jobs_wait_for_no_server(self) -> None:
+        """002, "Backfill the data": a job is "to wait for the backfill to complete on all the tablets": for a schema that servers
+        apply meanwhile, as that of an index which is dropped, it is not; one that is down would hold up the next job.
+        """
 
     # -- helpers -----------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -134,32 +135,6 @@ class IndexPermissions(IndexLife):
         """
         return (self.learned_version[s] == self.version) & ~self.reported.has(s)
 
-    @accepts(IndexLife.allow_writes)
-    def indexes_are_maintained_unasked(self) -> Bool:
-        """002, "Create the index table": "Once all the schema changes are propagated to all the nodes, the index state is updated from
-        DELETE_ONLY to WRITE_AND_DELETE": whether or not a client has asked for the status, or begun the build.
-        """
-        only_when(not self.era.postgres)
-        known = every(self.reported.has(s) for s in Server)
-        return known & (self.permission == Permission.delete_only)
-
-    @accepts(IndexLife.allow_backfill)
-    def backfills_are_allowed_unasked(self) -> Bool:
-        """002, "Create the index table": "Once all the schema changes converge, the index state finally gets set to DB_REORG": whether
-        or not a client has asked, unless the build is to be deferred.
-        """
-        only_when(not self.era.postgres)
-        known = every(self.reported.has(s) for s in Server)
-        return known & (self.permission == Permission.write_and_delete) & ~self.deferred
-
-    @accepts(launch_backfill)
-    def backfills_begin_unasked(self) -> Bool:
-        """002, "Backfill the data": "After the index state is updated to DB_REORG, the YB-Master orchestrates the backfill process":
-        whether or not a client has asked for the status.
-        """
-        known = every(self.reported.has(s) for s in Server) & ~self.deferred
-        return known & (self.permission == self.backfilled_at()) & (self.job == Job.none)
-
     @accepts(IndexLife.finish_backfill)
     def backfills_end_unasked(self) -> Bool:
         """002, "Handle CREATE INDEX statement": "The CREATE INDEX command is asynchronous": the job goes on to its end, whether or not
@@ -173,14 +148,6 @@ class IndexPermissions(IndexLife):
         whether or not anybody is there to hear of it.
         """
         return (self.job == Job.running) & self.violates_constraint
-
-    @accepts(IndexLife.finish_alter)
-    def published_indexes_are_served_unasked(self) -> Bool:
-        """002, READ_WRITE_AND_DELETE: the index "can be used to serve reads": as soon as every server knows, whether or not the client
-        that has created it comes to ask.
-        """
-        known = every(self.reported.has(s) for s in Server) & self.fully_applied.is_some()
-        return known & (self.permission == Permission.read_write_and_delete)
 
     @accepts(IndexLife.stop_writes)
     def removed_indexes_are_not_written_for_a_job(self) -> Bool:
@@ -197,19 +164,6 @@ class IndexPermissions(IndexLife):
         only_when(self.era.stepwise_removal)
         known = every(self.reported.has(s) for s in Server)
         return known & (self.permission == Permission.delete_only_while_removing)
-
-    @accepts(IndexLife.publish)
-    def built_indexes_are_published_unasked(self) -> Bool:
-        """002, "Finalize the index": "Once the index build is successfully completed on all the tablets of the table, the
-        table state is updated": whether or not a client has asked for the status.
-        """
-        return (self.job == Job.success) & (self.permission == self.backfilled_at())
-
-    @accepts(IndexLife.give_up)
-    def failed_indexes_are_removed_unasked(self) -> Bool:
-        """002, Design Goals: "An aborted index will be cleaned up and deleted": whether or not a client has heard that."""
-        only_when(self.era.stepwise_removal or self.era.postgres)
-        return (self.job == Job.failed) & (self.permission == self.backfilled_at())
 
     @accepts(IndexLife.delete_index)
     def unused_indexes_are_deleted(self) -> Bool:
@@ -346,6 +300,43 @@ class IndexPermissions(IndexLife):
         """A client that waits until its index is gone is told so."""
         only_when(self.era.stepwise_removal or self.era.postgres)
         return leads_to(self.is_gone(), self.told_dropped)
+
+    @independent(
+        IndexLife.create_index,
+        IndexLife.drop_index,
+        create_deferred_index,
+        backfill_indexes,
+        ask_for_status,
+        answer_drop,
+        of=(IndexLife.job, IndexLife.violates_constraint, begun),
+    )
+    def no_statement_waits_for_a_job(self) -> None:
+        """002, "Handle CREATE INDEX statement": a command "does not wait for the index backfill to complete", nor for what it would find:
+        not DROP INDEX, either, of which the answer is that the index is gone.
+        """
+
+    @independent(
+        IndexLife.allow_writes,
+        IndexLife.allow_backfill,
+        launch_backfill,
+        IndexLife.finish_backfill,
+        IndexLife.find_violation,
+        IndexLife.publish,
+        IndexLife.finish_alter,
+        IndexLife.give_up,
+        IndexLife.forget_job,
+        IndexLife.delete_failed_index,
+        IndexLife.stop_writes,
+        IndexLife.stop_deletes,
+        IndexLife.delete_index,
+        IndexLife.learn,
+        IndexLife.report,
+        of=(told, told_dropped, begun),
+    )
+    def no_build_waits_for_who_asks(self) -> None:
+        """002, Design Goals: "The index build itself will occur asynchronously", its end too, and what follows a failure: whatever
+        clients have been told.
+        """
 
     # -- harmless changes ------------------------------------------------------------------------------
 

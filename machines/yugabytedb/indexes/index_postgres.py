@@ -47,6 +47,7 @@ from stagewright.spec import (
     equivalents,
     every,
     final,
+    independent,
     invariant,
     known_violations,
     leads_to,
@@ -366,6 +367,29 @@ class PostgresIndex(IndexLife):
         """An index that is built is used, unless it is dropped first."""
         built = self.permission == Permission.read_write_and_delete
         return leads_to(built, ~built | (self.flags == Flags.indisvalid))
+
+    @independent(
+        IndexLife.learn,
+        IndexLife.report,
+        IndexLife.finish_backfill,
+        IndexLife.find_violation,
+        IndexLife.forget_job,
+        of=(flags, cached),
+    )
+    def servers_wait_for_no_backend(self) -> None:
+        """002, "Create the index table": "The exact set of updates to the system catalog vary based on the API"; the schema change "on
+        all the nodes" does not: servers apply and report it whichever flags backends have read, and jobs come to their end.
+        """
+
+    @independent(
+        IndexLife.learn,
+        IndexLife.report,
+        of=(Server, IndexLife.job, IndexLife.violates_constraint, IndexLife.drop_requested),
+    )
+    def servers_report_independently(self) -> None:
+        """002, "Create the index table": the "HandleAlterTable() call completes on all the tablets": on each in its own time,
+        whichever others have applied the schema, and whatever is built, or dropped, meanwhile.
+        """
 
     # -- what older versions break ---------------------------------------------------------------------
 

@@ -157,6 +157,7 @@ class IndexRows(Machine):
         {drops: 0},
         {writes: 1},
         {writes: 1, drops: 0, Row: 2},
+        {drops: 0, Row: 2},  # two transactions at once
         {drops: 0, Row: 2, Server: 1},
     )
 

@@ -343,4 +343,17 @@ class DeletionsWaitForTheJob(BackfillRpcs):
         super().delete_index(i)
 
 
+@known_bug("002-370", CREATE_TABLE, breaks=BackfillRpcs.tablets_learn_beside_requests)
+class TabletsLearnWhenTheirAnswersAreHeard(BackfillRpcs):
+    """A tablet that has answered applies no altered schema until the master has heard it: an index on its way out goes on being
+    written.
+    """
+
+    @action(by=TABLET, fair=WEAK)
+    def learn(self, i: Term[Index]) -> None:
+        heard = every(self.rpc[r].at != At.backfilled for r in Request)
+        require(heard, "no answer is on its way")
+        super().learn(i)
+
+
 BUGS = known_bugs_in(globals())

@@ -377,7 +377,7 @@ class ServersLearnWhenTheJobIsDone(IndexPermissions):
 @known_bug(
     "002-294",
     'design document 002: "An aborted index will be cleaned up and deleted"',
-    breaks=IndexPermissions.failed_indexes_are_removed_unasked,
+    breaks=IndexPermissions.no_build_waits_for_who_asks,
 )
 class TheClientHearsFirst(IndexPermissions):
     """An index that has failed is removed when its client has heard so: of one who does not ask, it stays."""
@@ -393,7 +393,7 @@ class TheClientHearsFirst(IndexPermissions):
         require((self.told == Status.failed) | self.drop_requested, "its client has heard so")
 
 
-@known_bug("002-295", FINALIZE, breaks=IndexPermissions.built_indexes_are_published_unasked)
+@known_bug("002-295", FINALIZE, breaks=IndexPermissions.no_build_waits_for_who_asks)
 class PublishedWhenAskedFor(IndexPermissions):
     """An index that is built is published when its client has asked for the status."""
 
@@ -430,7 +430,7 @@ class ServersReportTogether(IndexPermissions):
         super().report(s)
 
 
-@known_bug("002-335", CREATE_TABLE, breaks=IndexPermissions.indexes_are_maintained_unasked)
+@known_bug("002-335", CREATE_TABLE, breaks=IndexPermissions.no_build_waits_for_who_asks)
 class WritesAreAllowedIfSomebodyAsks(IndexPermissions):
     """An index comes to WRITE_AND_DELETE when its status is asked for."""
 
@@ -444,7 +444,7 @@ class WritesAreAllowedIfSomebodyAsks(IndexPermissions):
         self._enter()
 
 
-@known_bug("002-336", CREATE_TABLE, breaks=IndexPermissions.backfills_are_allowed_unasked)
+@known_bug("002-336", CREATE_TABLE, breaks=IndexPermissions.no_build_waits_for_who_asks)
 class BackfillsAreAllowedIfSomebodyAsks(IndexPermissions):
     """An index comes to DO_BACKFILL when its status is asked for."""
 
@@ -461,7 +461,7 @@ class BackfillsAreAllowedIfSomebodyAsks(IndexPermissions):
 @known_bug(
     "002-337",
     'design document 002, "Backfill the data"',
-    breaks=IndexPermissions.backfills_begin_unasked,
+    breaks=IndexPermissions.no_build_waits_for_who_asks,
 )
 class JobsBeginIfSomebodyAsks(IndexPermissions):
     """The job of an index begins when its status is asked for."""
@@ -503,7 +503,7 @@ class ViolationsAreFoundForWhoAsks(IndexPermissions):
 @known_bug(
     "002-340",
     "design document 002, READ_WRITE_AND_DELETE",
-    breaks=IndexPermissions.published_indexes_are_served_unasked,
+    breaks=IndexPermissions.no_build_waits_for_who_asks,
 )
 class WhoAsksServesTheIndex(IndexPermissions):
     """Clients read a published index when one of them has asked for its status."""
@@ -544,6 +544,80 @@ class DeletesStopAfterTheJob(IndexPermissions):
         only_when(self.era.stepwise_removal)
         require(self.job == Job.none, "the job is over")
         self._all_reported()
+        self._enter()
+
+
+@known_bug(
+    "002-371",
+    'design document 002: the master "needs to wait for the backfill to complete on all the tablets"',
+    breaks=IndexPermissions.jobs_wait_for_no_server,
+)
+class JobsAreForgottenWhenServersKnow(IndexPermissions):
+    """The job of an index that was dropped is forgotten when every server has learned so: one that is down keeps the table busy."""
+
+    @action(by=MASTER, fair=WEAK)
+    def forget_job(self) -> None:
+        require(every(self.reported.has(s) for s in Server), "every server has reported")
+        super().forget_job()
+
+
+@known_bug(
+    "002-372",
+    'design document 002: a command "does not wait for the index backfill to complete"',
+    breaks=IndexPermissions.no_statement_waits_for_a_job,
+)
+class DropsAreAnsweredAfterTheJob(IndexPermissions):
+    """Who drops an index while it is built is answered when its job has come to its end, though the index is gone by then."""
+
+    @action(by=CLIENT, fair=WEAK)
+    def answer_drop(self) -> None:
+        require(self.job == Job.none, "no job is running")
+        super().answer_drop()
+
+
+@known_bug("002-373", ASYNCHRONOUS, breaks=IndexPermissions.no_statement_waits_for_a_job)
+class DeferredIndexesLookAtTheRows(IndexPermissions):
+    """An index whose build is deferred is created if its build would succeed: the rows are read twice."""
+
+    @IndexPermissions.permission.step(Permission.absent, Permission.delete_only, by=CLIENT)
+    def create_deferred_index(self) -> None:
+        only_when(self.era.deferral)
+        require(~self.violates_constraint, "no row violates a constraint")
+        self._never_existed()
+        self._enter()
+        self.deferred = True
+
+
+@known_bug(
+    "002-379",
+    "design document 002, Design Goals: the build occurs asynchronously",
+    breaks=IndexPermissions.no_build_waits_for_who_asks,
+)
+class JobsAreForgottenWhenClientsKnow(IndexPermissions):
+    """The job of an index that was dropped is forgotten when its client has heard that the index is gone: if that one has left,
+    the table can have no other job.
+    """
+
+    @action(by=MASTER, fair=WEAK)
+    def forget_job(self) -> None:
+        require(self.told_dropped, "the client that has dropped the index was told")
+        super().forget_job()
+
+
+@known_bug(
+    "002-380", CLEANED_UP, breaks=IndexPermissions.no_build_waits_for_who_asks, profile="seed"
+)
+class FailedIndexesStayUntilSomebodyAsks(IndexPermissions):
+    """An index that has failed is deleted when a client has asked for its status, and is there until then."""
+
+    @IndexPermissions.permission.step(
+        Permission.do_backfill, Permission.absent, by=MASTER, fair=WEAK
+    )
+    def delete_failed_index(self) -> None:
+        only_when(not self.era.stepwise_removal and not self.era.postgres)
+        require(self.told.is_some(), ASKED)
+        require(self.job == Job.failed, "the job has failed")
+        self.job = Job.none
         self._enter()
 
 

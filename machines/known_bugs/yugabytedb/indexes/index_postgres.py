@@ -230,4 +230,26 @@ class ReadyWhenNothingIsAltered(PostgresIndex):
         self._all_reported()
 
 
+@known_bug("002-374", ON_ALL_NODES, breaks=PostgresIndex.servers_wait_for_no_backend)
+class ServersReportWhenBackendsKnow(PostgresIndex):
+    """A server reports a version of the table when its own backends have read the catalog: until one that hangs has done so,
+    no other index of the table moves on.
+    """
+
+    @action(fair=WEAK)
+    def report(self, s: Term[Server]) -> None:
+        require(self.cached[s] == self.flags, "its backends have the committed flags")
+        super().report(s)
+
+
+@known_bug("002-375", ON_ALL_NODES, breaks=PostgresIndex.servers_report_independently)
+class ServersReportWhenTheJobIsDone(PostgresIndex):
+    """A server that backfills reports no version of the table, so that no other index moves on, also after this one is dropped."""
+
+    @action(fair=WEAK)
+    def report(self, s: Term[Server]) -> None:
+        require(self.job == Job.none, "no job is running")
+        super().report(s)
+
+
 BUGS = known_bugs_in(globals())

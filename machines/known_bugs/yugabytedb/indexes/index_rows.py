@@ -497,6 +497,23 @@ class RollbacksWaitForTheBackfill(IndexRows):
 
 
 @known_bug(
+    "002-376",
+    ONLINE,
+    breaks=IndexRows.transactions_can_commit,
+    sizes={Row: 2},
+    budgets={IndexRows.writes: 2, IndexRows.drops: 0},
+)
+class TransactionsCommitOneAtATime(IndexRows):
+    """A table with an index that is being built has one transaction at a time: others wait to commit, whichever rows they hold."""
+
+    @action
+    def commit(self, s: Term[Server], time: Term[HybridTime]) -> None:
+        others = some((o != s) & self._is_pending(o) for o in Server)
+        require(~others, "no other transaction is pending")
+        super().commit(s, time)
+
+
+@known_bug(
     "002-125",
     "design document 002: the index build itself will occur asynchronously",
     breaks=IndexRows.indexes_are_dropped_while_rows_are_written,

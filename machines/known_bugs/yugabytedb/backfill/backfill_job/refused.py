@@ -323,4 +323,41 @@ class OneTabletAtATime(BackfillJob):
         )
 
 
+@known_bug(
+    "002-377",
+    'design document 002: "An aborted index will be cleaned up and deleted"',
+    breaks=BackfillJob.alters_wait_for_no_job,
+    sizes={Tablet: 1},
+    budgets={BackfillJob.faults: 0},
+)
+class RemovalsWaitForTheJob(BackfillJob):
+    """An index on its way out stays where it is until no other one is being backfilled, and is maintained for nobody meanwhile."""
+
+    @action(by=MASTER, fair=WEAK)
+    def launch_next_version(self) -> None:
+        comes = some(
+            self.permission[i].any_of(Permission.delete_only, Permission.write_and_delete)
+            for i in Index
+        )
+        require(comes | ~self.is_backfilling, "no job is running")
+        super().launch_next_version()
+
+
+@known_bug(
+    "002-378",
+    'design document 002: "the backfill process on any tablet can proceed independent of the others"',
+    breaks=BackfillJob.chunks_wait_for_no_other_tablet,
+    sizes={Index: 1},
+    budgets={BackfillJob.faults: 0},
+)
+class DroppedIndexesFailWhenAllHaveBegun(BackfillJob):
+    """A tablet that finds an index gone waits until every other one has answered a chunk, of an index that nobody wants."""
+
+    @action(by=MASTER, fair=WEAK)
+    def fail_index(self, t: Term[Tablet], i: Term[Index]) -> None:
+        never = some(self.checkpoint[u][i] == Checkpoint.never_begun for u in Tablet)
+        require(~never | (self.unbuildable == i), "every tablet has begun")
+        super().fail_index(t, i)
+
+
 BUGS = known_bugs_in(globals())
