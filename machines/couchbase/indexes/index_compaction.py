@@ -48,6 +48,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     invariant,
     leads_to,
     least,
@@ -588,13 +589,6 @@ class IndexCompaction(Machine):
         alone = every(self.there[f] == (self.file == f) for f in FileNumber)
         return idle & cleaned & alone
 
-    @accepts(copy)
-    def trees_are_copied_while_it_is_updated(self) -> Bool:
-        """004: "While doing the compaction, new changes would be happening to the current index
-        file": the compactor does not wait until there are none.
-        """
-        return self.compactor == Compactor.copying
-
     @accepts(complete)
     def compactions_are_completed_immediately(self) -> Bool:
         """004: "Compactor repeats this process until the updater completes all batch of updates.
@@ -628,13 +622,6 @@ class IndexCompaction(Machine):
         before = self.compactor.any_of(Compactor.none, Compactor.copying, Compactor.catching_up)
         return self.updating.is_none() & behind & before
 
-    @accepts(take_over)
-    def updates_are_seen_while_it_compacts(self, p: Term[Partition]) -> Bool:
-        """004: "queries will see updates applied to btree at shortest intervals": a batch that is written is not kept back until
-        a compaction has come to its end, or to another of its steps.
-        """
-        return ~self.written.is_empty() & (self.written.head.partition == p)
-
     @accepts(write_batch)
     def updates_go_on_while_it_catches_up(self, p: Term[Partition]) -> Bool:
         """004: "Compactor repeats this process until the updater completes all batch of updates", for which it waits, and the
@@ -644,6 +631,29 @@ class IndexCompaction(Machine):
         behind = there & (self.seqs[p] < self.source[p])
         runs = self.updating.is_some() & self.written.is_empty()
         return runs & behind & self.sort_files.is_empty()
+
+    @independent(
+        copy,
+        apply_sort_files,
+        rename_file,
+        switch_file,
+        of=(source, state, seqs, updating, written),
+    )
+    def compactors_wait_for_no_updater(self) -> None:
+        """004: "Immediately after view compactor rewrites the current btrees to a new file, it will start performing delta
+        changes application": neither for this nor for the copy does a compactor wait until the updater has come to an end, or
+        the index is up to date.
+        """
+
+    @independent(
+        take_over,
+        finish_updater,
+        of=(fragmentation, there, compactor, snapshot, copied, unreadable),
+    )
+    def updaters_wait_for_no_compactor(self) -> None:
+        """004: "We cannot stop the view engine updates from happening": neither is a batch kept back, nor the
+        end of an updater, until the compactor has come to its end, or to another of its steps.
+        """
 
     @sometimes
     def partitions_become_active_while_it_copies(self, after: Self, p: Term[Partition]) -> Bool:
