@@ -209,7 +209,7 @@ class UpdatesWaitForTheCompactor(IndexCompaction):
 @known_bug(
     "004-237",
     'design document 004: "queries will see updates applied to btree at shortest intervals"',
-    breaks=IndexCompaction.updaters_wait_for_no_compactor,
+    breaks=IndexCompaction.updates_are_seen_while_it_compacts,
     budgets=NO_CRASH,
 )
 class BatchesWaitForTheDeltas(IndexCompaction):
