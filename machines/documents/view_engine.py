@@ -101,6 +101,8 @@ VIEW_ENGINE = Document(
                 IndexUpdate.an_index_that_is_up_to_date_is_right,
                 IndexUpdate.changes_are_indexed,
                 IndexUpdate.the_pipeline_is_full,
+                IndexUpdate.updates_wait_for_no_end_of_changes,
+                IndexUpdate.loader_and_mapper_work_while_the_writer_does,
                 ViewServer.the_file_has_the_rows_of_the_index,
                 ViewServer.both_updaters_are_at_work,
             ),
