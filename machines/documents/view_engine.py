@@ -35,6 +35,7 @@ VIEW_ENGINE = Document(
                 DesignDocuments.definitions_are_indexed,
                 IndexTriggers.many_changes_trigger_an_update,
                 IndexTriggers.time_triggers_an_update,
+                IndexTriggers.time_goes_by_during_cleanups_and_compactions,
                 IndexTriggers.fragmentation_triggers_a_compaction,
                 IndexTriggers.no_update_comes_too_early,
                 IndexTriggers.fragmented_files_are_compacted,
