@@ -191,6 +191,7 @@ VIEW_ENGINE = Document(
                 PartitionRebalance.clients_follow_each_partition,
                 PartitionRebalance.old_partitions_are_cleaned_up_whatever_is_queried,
                 PartitionRebalance.old_indexes_are_released_one_by_one,
+                PartitionRebalance.rebalances_wait_for_no_query,
                 PartitionRebalance.partitions_are_added_during_a_rebalance,
                 PartitionRebalance.indexes_go_on_when_a_move_is_stopped,
                 PartitionRebalance.moves_do_not_disturb_queries,
