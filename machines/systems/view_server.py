@@ -44,6 +44,7 @@ from stagewright.spec import (
     equivalents,
     fault_budget,
     final,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -345,6 +346,12 @@ class ViewServer(Machine):
     def partitions_go_on_at_any_time(self, p: Term[Partition]) -> Bool:
         """004: indexable is "the default state": a mark is taken back whatever is compacted, or transferred."""
         return self.indexes.main.paused.has(p)
+
+    @independent(copy, switch_file, of=indexes)
+    def compactions_wait_for_no_partition(self) -> None:
+        """004: "For each btree from the current index file, iterate over all nodes and build a new btree": of whichever partitions
+        there are rows; the main index is compacted while partitions move, or are transferred, and replicas indexed.
+        """
 
     @liveness
     def pauses_end(self, p: Term[Partition]) -> LeadsTo:

@@ -33,6 +33,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -273,26 +274,10 @@ class DesignDocuments(Machine):
         built = (self.definition[d] == definition) & (self.rows[file] == definition)
         return built & self.reading.is_none()
 
-    @accepts(define)
-    def definitions_change_under_queries(
-        self, d: Term[DesignDocument], definition: Term[Definition]
-    ) -> Bool:
-        """004: a "new index file can be created independently without affecting the running query request"."""
-        return self.reading.is_some() & (self.definition[d] != definition)
-
     @accepts(delete)
     def definitions_are_deleted_under_queries(self, d: Term[DesignDocument]) -> Bool:
-        """The same for a design document that is deleted."""
+        """004: "if a ddoc definition is changed while a query is under processing": or deleted, which can be done then."""
         return self.reading.is_some() & self.definition[d].is_some()
-
-    @accepts(start_group)
-    def groups_start_under_queries(
-        self, d: Term[DesignDocument], definition: Term[Definition]
-    ) -> Bool:
-        """004: "The set view server delegates all the incoming requests to right group server": one that does not run is started,
-        whichever query is going on, of its own file or another.
-        """
-        return self.reading.is_some() & (self.definition[d] == definition)
 
     @accepts(remove_file)
     def files_are_removed_while_others_are_read(self, file: Term[File]) -> Bool:
@@ -315,6 +300,18 @@ class DesignDocuments(Machine):
         """
         named = self._names(file, d, definition) & self.groups.has(file)
         return (self.definition[d] == definition) & named
+
+    @independent(define, delete, start_group, build, of=(reading, asked, ended))
+    def nobody_waits_for_a_query(self) -> None:
+        """004: a "new index file can be created independently without affecting the running query request": nor does the query
+        put off that, or what is written of design documents.
+        """
+
+    @independent(define, delete, answer, of=(files, rows, groups))
+    def queries_and_definitions_wait_for_no_index(self) -> None:
+        """004, of a definition that is changed: "the query can operate on older file (different signature) and new index file can
+        be created independently": neither of the two waits until that is built.
+        """
 
     @final
     def nothing_is_left_to_do(self) -> Bool:

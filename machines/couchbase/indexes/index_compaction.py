@@ -48,6 +48,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     invariant,
     leads_to,
     least,
@@ -588,13 +589,6 @@ class IndexCompaction(Machine):
         alone = every(self.there[f] == (self.file == f) for f in FileNumber)
         return idle & cleaned & alone
 
-    @accepts(copy)
-    def trees_are_copied_while_it_is_updated(self) -> Bool:
-        """004: "While doing the compaction, new changes would be happening to the current index
-        file": the compactor does not wait until there are none.
-        """
-        return self.compactor == Compactor.copying
-
     @accepts(complete)
     def compactions_are_completed_immediately(self) -> Bool:
         """004: "Compactor repeats this process until the updater completes all batch of updates.
@@ -644,6 +638,25 @@ class IndexCompaction(Machine):
         behind = there & (self.seqs[p] < self.source[p])
         runs = self.updating.is_some() & self.written.is_empty()
         return runs & behind & self.sort_files.is_empty()
+
+    @independent(
+        copy,
+        apply_sort_files,
+        rename_file,
+        switch_file,
+        of=(source, state, seqs, updating, written),
+    )
+    def compactors_wait_for_no_updater(self) -> None:
+        """004: "Immediately after view compactor rewrites the current btrees to a new file, it will start performing delta
+        changes application": neither for this nor for the copy does a compactor wait until the updater has come to an end, or
+        the index is up to date.
+        """
+
+    @independent(finish_updater, of=(fragmentation, there, compactor, snapshot, copied))
+    def updaters_wait_for_no_compactor(self) -> None:
+        """004: "We cannot stop the view engine updates from happening": an updater ends when it has
+        indexed all, so that the next one can start, however far the compactor has got.
+        """
 
     @sometimes
     def partitions_become_active_while_it_copies(self, after: Self, p: Term[Partition]) -> Bool:

@@ -29,6 +29,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     invariant,
     leads_to,
     least,
@@ -228,6 +229,12 @@ class IndexTriggers(Machine):
     def cleanups_end_while_documents_change(self) -> Bool:
         """The same of its end: what has come to be indexed meanwhile, which may be always, is left to the updater."""
         return self.cleaner
+
+    @independent(tick, of=(cleaner, compactor, fragmentation, to_clean))
+    def time_goes_by_during_cleanups_and_compactions(self) -> None:
+        """004: updates are triggered "by time duration", and compactions "by fragmentation threshold": the time until the next
+        update is no longer while another job of the index is due, or runs.
+        """
 
     @step_property
     def updates_stop_no_compaction(self, after: Self) -> Bool:

@@ -39,6 +39,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     invariant,
     leads_to,
     liveness,
@@ -315,6 +316,26 @@ class IndexUpdate(Machine):
     def documents_are_deleted_at_any_time(self, d: Term[Document]) -> Bool:
         """The same for a document that is deleted."""
         return self.value[d].is_some()
+
+    @independent(
+        load,
+        map_document,
+        fail_to_map,
+        add_operations,
+        insert_in_bulk,
+        write_header,
+        of=(value, failing, changed),
+    )
+    def updates_wait_for_no_end_of_changes(self) -> None:
+        """004: the updater "requests all the updates that happened since the last time the updater ran": what changes while it
+        loads, maps and writes them is left to the next snapshot, and nobody waits until nothing does.
+        """
+
+    @independent(load, map_document, fail_to_map, of=(batch, written, rows, back_index, initial))
+    def loader_and_mapper_work_while_the_writer_does(self) -> None:
+        """004: loader, mapper and writer "operate in a pipeline fashion": what is on its way through a queue does not wait until
+        the writer is done with a batch, but for the first of a snapshot.
+        """
 
     @invariant
     def the_views_have_what_the_back_index_says(self, d: Term[Document]) -> Bool:

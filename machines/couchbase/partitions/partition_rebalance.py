@@ -48,6 +48,7 @@ from stagewright.spec import (
     every,
     final,
     flag,
+    independent,
     invariant,
     known_violations,
     leads_to,
@@ -513,6 +514,28 @@ class PartitionRebalance(Machine):
     ) -> Bool:
         """004: a partition in cleanup "will be removed during the next cleanup cycle", also one that moves here again."""
         return self.nodes[n].group[p].content.cbit
+
+    @independent(
+        create,
+        replicate,
+        index,
+        clean,
+        apply_pending_transition,
+        start,
+        pause,
+        take_over,
+        activate,
+        update_map,
+        release_old,
+        finish,
+        stop,
+        resume,
+        of=(querying, newest, wanted_from, answered, times, found, needed),
+    )
+    def rebalances_wait_for_no_query(self) -> None:
+        """004: "No matter when a query happens, it will always return the correct result": so no step of a move waits until it is
+        answered, nor do indexes and cleaners, however many partitions move, and whatever has been answered.
+        """
 
     @step_property
     def each_partition_is_served_once(self, after: Self, p: Term[Partition]) -> Bool:

@@ -435,4 +435,21 @@ class OneUpdaterForBothIndexes(ViewServer):
         self.indexes.index_replica(p)
 
 
+@known_bug(
+    "004-240",
+    "design document 004, index compaction",
+    breaks=ViewServer.compactions_wait_for_no_partition,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class NothingIsCopiedOfWhatIsPaused(ViewServer):
+    """The compactor copies the trees when no partition is unindexable, so that it copies none that moves away."""
+
+    @action(fair=WEAK)
+    def copy(self) -> None:
+        """Nothing is paused."""
+        require(self.indexes.main.paused.is_empty(), "nothing is unindexable")
+        super().copy()
+
+
 BUGS = known_bugs_in(globals())

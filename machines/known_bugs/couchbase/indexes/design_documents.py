@@ -279,7 +279,7 @@ class IndexesAreBuiltInTheOrderOfTheirNames(DesignDocuments):
 @known_bug(
     "004-220",
     STRUCTURES,
-    breaks=DesignDocuments.groups_start_under_queries,
+    breaks=DesignDocuments.nobody_waits_for_a_query,
 )
 class GroupsStartWhenNobodyReads(DesignDocuments):
     """No group server was started while a query was going on: a definition that was changed then had no index."""
@@ -303,7 +303,7 @@ class FilesAreRemovedWhenNothingIsRead(DesignDocuments):
         return self.reading.is_some() & self.files.has(file)
 
 
-@known_bug("K1-locked", DETAILS, breaks=DesignDocuments.definitions_change_under_queries)
+@known_bug("K1-locked", DETAILS, breaks=DesignDocuments.nobody_waits_for_a_query)
 class QueriesLockTheDefinition(DesignDocuments):
     """A design document could not be changed while a query read its index."""
 
@@ -312,6 +312,23 @@ class QueriesLockTheDefinition(DesignDocuments):
         """A client writes a design document when no query goes on."""
         require(self.reading.is_none(), "no query goes on")
         self.definition[d] = definition
+
+
+@known_bug(
+    "004-243",
+    STRUCTURES,
+    breaks=DesignDocuments.queries_and_definitions_wait_for_no_index,
+    budgets={DesignDocuments.crashes: 0},
+)
+class QueriesEndWhenAllIsBuilt(DesignDocuments):
+    """A query gives its file back when the new one is built, so that the server has an index to go over to."""
+
+    @action(fair=WEAK)
+    def answer(self) -> None:
+        """No group server builds an index."""
+        builds = some(self.groups.has(file) & self.rows[file].is_none() for file in each(File))
+        require(~builds, "every index is built")
+        super().answer()
 
 
 BUGS = known_bugs_in(globals())

@@ -7,6 +7,7 @@ from stagewright.machines.couchbase.indexes.index_triggers import (
     CLIENT,
     FRAGMENTATION,
     MANAGER,
+    TIME,
     WEAK,
     IndexTriggers,
 )
@@ -293,6 +294,21 @@ class CleanupsEndWhenAllIsIndexed(IndexTriggers):
         """The rows of the partition are removed, and nothing is left to index."""
         super().finish_cleanup()
         require(self.waiting == 0, "no change waits")
+
+
+@known_bug(
+    "004-244",
+    BY,
+    breaks=IndexTriggers.time_goes_by_during_cleanups_and_compactions,
+)
+class TheClockStandsDuringACompaction(IndexTriggers):
+    """The daemon that triggers updates calls the compactor, and counts on when that is done: changes wait longer."""
+
+    @action(by=TIME, fair=WEAK)
+    def tick(self) -> None:
+        """Nothing is compacted."""
+        require(~self.compactor, "compactor does not run")
+        super().tick()
 
 
 BUGS = known_bugs_in(globals())

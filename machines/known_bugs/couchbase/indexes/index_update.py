@@ -8,6 +8,7 @@ from stagewright.machines.couchbase.indexes.index_update import (
     LOADER,
     MAPPER,
     WEAK,
+    WRITER,
     City,
     Document,
     IndexUpdate,
@@ -257,6 +258,39 @@ class DocumentsWaitForTheUpdater(IndexUpdate):
         """A document changes when no snapshot is loaded."""
         super().change(d, city)
         require(self.snapshot.is_empty(), "no snapshot is loaded")
+
+
+@known_bug(
+    "004-241",
+    "design document 004, initial index builder and incremental updates",
+    breaks=IndexUpdate.updates_wait_for_no_end_of_changes,
+    budgets=NO_ERRORS,
+)
+class InitialBuildsWaitForWhatChanges(IndexUpdate):
+    """An initial build is written when nothing has changed meanwhile: where documents keep changing, queries see no row."""
+
+    @action(by=WRITER, fair=WEAK)
+    def insert_in_bulk(self, tree: Term[Tree]) -> None:
+        """All that there is goes into the build."""
+        through = self.initial & self.snapshot.is_empty() & self._queues_are_empty()
+        require(~through | self.changed.is_empty(), "nothing has changed since")
+        super().insert_in_bulk(tree)
+
+
+@known_bug(
+    "004-242",
+    'design document 004: loader, mapper and writer "operate in a pipeline fashion"',
+    breaks=IndexUpdate.loader_and_mapper_work_while_the_writer_does,
+    budgets=NO_ERRORS,
+)
+class LoadedWhenTheBatchIsWritten(IndexUpdate):
+    """In an incremental update the next document is loaded when the batch of the last one is written."""
+
+    @action(by=LOADER, fair=WEAK)
+    def load(self, d: Term[Document]) -> None:
+        """The writer has no batch, unless the index is built."""
+        require(self.initial | self.batch.is_empty(), "the last batch is written")
+        super().load(d)
 
 
 BUGS = known_bugs_in(globals())

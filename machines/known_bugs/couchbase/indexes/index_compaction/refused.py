@@ -108,7 +108,7 @@ class CleanupsWaitForTheUpdater(IndexCompaction):
 @known_bug(
     "004-123",
     'design document 004: "While doing the compaction, new changes would be happening"',
-    breaks=IndexCompaction.trees_are_copied_while_it_is_updated,
+    breaks=IndexCompaction.compactors_wait_for_no_updater,
     sizes={Partition: 1},
     budgets={IndexCompaction.crashes: 0, IndexCompaction.lost_headers: 0},
 )
@@ -220,6 +220,40 @@ class BatchesWaitForTheDeltas(IndexCompaction):
         """The group takes over the new roots, unless the compactor catches up."""
         super().take_over(p)
         require(self.compactor != Compactor.catching_up, "the compactor does not catch up")
+
+
+@known_bug(
+    "004-238",
+    COMPACTION,
+    breaks=IndexCompaction.compactors_wait_for_no_updater,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class SortFilesAreReadWhenTheUpdaterIsDone(IndexCompaction):
+    """The compactor reads the list of sort record files when the updater has sent the last of them: it has all to do then."""
+
+    @action(by=COMPACTOR, fair=WEAK)
+    def apply_sort_files(self, p: Term[Partition]) -> None:
+        """The updater sends no more."""
+        super().apply_sort_files(p)
+        require(self.updating.is_none(), "updater does not run")
+
+
+@known_bug(
+    "004-239",
+    COMPACTION,
+    breaks=IndexCompaction.updaters_wait_for_no_compactor,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class UpdatersStayForTheCompactor(IndexCompaction):
+    """An updater stays for the compactor that was sent its sort record files, and is stopped for the switch."""
+
+    @action(fair=WEAK)
+    def finish_updater(self) -> None:
+        """Nothing is compacted."""
+        super().finish_updater()
+        require(self.compactor == Compactor.none, "compactor does not run")
 
 
 BUGS = known_bugs_in(globals())

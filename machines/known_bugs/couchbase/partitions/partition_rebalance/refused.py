@@ -378,4 +378,21 @@ class QueriesStartAgainWhenNothingMoves(PartitionRebalance):
         require(every(self.move[p] == Move.none for p in Partition), "no partition moves")
 
 
+@known_bug(
+    "004-245",
+    "design document 004: no matter when a query happens",
+    breaks=PartitionRebalance.rebalances_wait_for_no_query,
+    budgets={PartitionRebalance.writes: 0, PartitionRebalance.stops: 0},
+)
+class FurtherMovesWaitForQueries(PartitionRebalance):
+    """While a partition moves, no further one began to move as long as a query went on, which might have to start again twice."""
+
+    @action(by=MANAGER, spends=PartitionRebalance.moves)
+    def start(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The partition becomes passive on the new node, if it is the only one, or nobody queries."""
+        rests = every(self.move[q] == Move.none for q in Partition)
+        require(rests | ~self.querying, "nothing moves, or no query is going on")
+        super().start(p, old, new)
+
+
 BUGS = known_bugs_in(globals())
