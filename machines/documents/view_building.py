@@ -263,6 +263,7 @@ VIEW_BUILDING = Document(
                 ClusterViews.streaming_waits_for_the_barrier_alone,
                 ClusterViews.targets_are_cleaned_up_whatever_is_executed,
                 ClusterViews.leaving_replicas_are_cleaned_up_whatever_is_executed,
+                ClusterViews.stages_wait_for_no_task,
                 ClusterViews.migrations_end_whatever_is_executed,
                 ClusterViews.rollbacks_end_whatever_is_executed,
                 ClusterViews.views_are_built_after_migrations_were_undone,

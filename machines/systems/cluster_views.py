@@ -53,6 +53,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     initially,
     invariant,
     lemma,
@@ -544,6 +545,12 @@ class ClusterViews(Machine):
         ends = (self.tablet.stage == Stage.revert_migration) & drained
         aborted = (self.views.tasks[t].life == Life.aborted) & (self.views.replica[t] == n)
         return ends & aborted & (self.views.tasks[new].life == Life.absent)
+
+    @independent(begin_cleanup, give_up_streaming, of=views)
+    def stages_wait_for_no_task(self) -> None:
+        """000, "Tablet operations": tasks "are aborted at the start of the operation and new tasks are created at the end": the
+        stages between the two are left, or given up, whatever workers execute.
+        """
 
     def _could_move(self, leaving: Term[Node], pending: Term[Node]) -> Bool:
         """Nodes and the tablet are at rest, and only the first of the two nodes has the tablet."""

@@ -354,4 +354,21 @@ class TheTrackIsLeftForTheView(ClusterViews):
         require(self.views.status != ViewStatus.started, "no view is being built")
 
 
+@known_bug(
+    "000-317",
+    "design document 000, Tablet operations: the tasks are aborted at the start of the operation",
+    breaks=ClusterViews.stages_wait_for_no_task,
+    budgets={ClusterViews.leader_changes: 0},
+)
+class CleanupWaitsForTheBatch(ClusterViews):
+    """A replica that nobody wrote or read any more was cleaned up when the batch of the aborted task was over."""
+
+    @action(by=LEADER, fair=WEAK)
+    def begin_cleanup(self) -> None:
+        """Nobody reads or writes the leaving replica any more, and no batch does."""
+        super().begin_cleanup()
+        executed = some(self.views.tasks[t].work == Work.executing for t in Task)
+        require(~executed, "no batch runs")
+
+
 BUGS = known_bugs_in(globals())

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from stagewright.machines.scylladb.views.view_task import Work
+from stagewright.machines.scylladb.views.view_task import WORKER, Work
 from stagewright.machines.scylladb.views.view_updates import (
     CLIENT,
     LAST,
     NETWORK,
     WEAK,
-    WORKER,
     Key,
     ViewUpdates,
 )
