@@ -356,6 +356,7 @@ INDEX_BACKFILL = Document(
             "Future Work",
             (
                 IndexPermissions.deferred_builds_wait_for_their_statement,
+                IndexPermissions.deferred_indexes_get_what_is_written,
                 BackfillJob.one_scan_is_for_all_indexes,
             ),
         ),

@@ -338,6 +338,10 @@ class IndexPermissions(IndexLife):
         clients have been told.
         """
 
+    @independent(IndexLife.allow_writes, IndexLife.learn, IndexLife.report, of=deferred)
+    def deferred_indexes_get_what_is_written(self) -> None:
+        """002, "Future Work": the build alone waits for its statement: what clients write until then is not left to it."""
+
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(

@@ -621,4 +621,22 @@ class FailedIndexesStayUntilSomebodyAsks(IndexPermissions):
         self._enter()
 
 
+@known_bug(
+    "002-381",
+    'design document 002: indexes are created "without the build immediately starting"',
+    breaks=IndexPermissions.deferred_indexes_get_what_is_written,
+)
+class DeferredIndexesStayAtDeleteOnly(IndexPermissions):
+    """An index whose build is deferred stays at DELETE_ONLY until that is begun, which then takes two more rounds."""
+
+    @IndexPermissions.permission.step(
+        Permission.delete_only, Permission.write_and_delete, by=MASTER, fair=WEAK
+    )
+    def allow_writes(self) -> None:
+        only_when(not self.era.postgres)
+        require(~self.deferred, "the build is not deferred")
+        self._all_reported()
+        self._enter()
+
+
 BUGS = known_bugs_in(globals())
