@@ -138,8 +138,9 @@ def independent(
         def nobody_waits_for_clients(self) -> None:
             \"\"\"001: "…".\"\"\"
 
-    `of`: variables; parts, which stand for all their variables; entities and enums, which stand for those of their
-    members that are no parameters of the action: `of=Tablet` says that no tablet waits for another one. What an
+    `of`: variables, also those of parts; parts, which stand for all their variables; entities and enums, which stand for
+    those of their members that are no parameters of the action: `of=Tablet` says that no tablet waits for another one,
+    and a requirement on a set of tablets as a whole waits for others, too. What an
     action requires else is left to it: a requirement that reads one of `of` must follow from those that read none.
     The body is empty. In a system, what a part says of its own actions is not asked again.
 
@@ -185,13 +186,12 @@ def independent_of(
     """
     if result is not None:
         raise wrong_result(member.what, result, "leave its body empty", member)
-    sorts = [one.__name__ for one in member.apart if isinstance(one, type)]
-    apart = [called for called, one in found.items() if any(one is a for a in member.apart)]
-    if len(apart) + len(sorts) < len(member.apart):
+    apart = [_names_of(one, found, machines) for one in member.apart]
+    if not all(apart):
         raise DecoratorError(
             f"`{member.name}` names what this machine does not have",
             where=member.where,
-            help="`of` takes variables and parts of the machine itself",
+            help="`of` takes variables and parts of the machine itself, and variables of its parts",
         )
     return Property(
         member.name,
@@ -206,5 +206,22 @@ def independent_of(
             for one in member.independent
             for name in names_in(machines[0][0], one, machines, member.where)
         ),
-        apart=(*apart, *sorts),
+        apart=tuple(name for names in apart for name in names),
     )
+
+
+def _names_of(
+    one: object, found: Mapping[str, object], machines: Sequence[tuple[type[object], str]]
+) -> list[str]:
+    """What stands in `of`, as the definition calls it: also a variable of a part, and what a subclass has in its place."""
+    if isinstance(one, type):
+        return [one.__name__]
+    name = str(getattr(one, "name", ""))
+    owners = [
+        prefix
+        for machine, prefix in machines
+        if any(vars(base).get(name) is one for base in machine.__mro__)
+    ]
+    if not owners and type(found.get(name)) is type(one):
+        owners = [""]
+    return [prefix + name for prefix in owners]

@@ -158,11 +158,36 @@ class Shop(Machine):
     def no_task_waits_for_another(self) -> None:
         """Tasks begin and end each for itself."""
 
+    @independent(turn_the_sign, of=Worker.busy)
+    def the_sign_waits_for_no_task(self) -> None:
+        """It is turned whatever the worker does."""
 
-def test_a_system_may_speak_of_what_its_parts_do_by_themselves() -> None:
-    (prop,) = [p for p in define(Shop).properties if p.name == EACH]
-    assert prop.independent == ("worker.start", "worker.finish")
+
+class Waiting(Shop):
+    """The sign is turned when the worker has nothing to do."""
+
+    @action
+    def turn_the_sign(self) -> None:
+        """It opens, or shuts."""
+        super().turn_the_sign()
+        require(self.worker.busy.is_empty(), "no task is under way")
+
+
+class Other(Shop):
+    """Another worker stands in the place of the first."""
+
+    worker = part(WatchedWorker)
+
+
+def test_a_system_may_speak_of_what_its_parts_do_by_themselves_and_of_their_variables() -> None:
+    of = {p.name: (p.independent, p.apart) for p in define(Shop).properties}
+    assert of[EACH] == (("worker.start", "worker.finish"), ("Task",))
+    assert of["the_sign_waits_for_no_task"] == (("turn_the_sign",), ("worker.busy",))
     assert verdicts(checked(define(Shop)))[EACH].outcome is Outcome.HOLDS
+    waits = verdicts(checked(define(Waiting)))["the_sign_waits_for_no_task"]
+    assert waits.outcome is Outcome.VIOLATED
+    replaced = {p.name: p.apart for p in define(Other).properties}
+    assert replaced["the_sign_waits_for_no_task"] == ("worker.busy",)
 
 
 def test_it_takes_part_in_the_fingerprint() -> None:
