@@ -299,7 +299,6 @@ VIEW_BUILDING = Document(
                 ViewDestinations.sstables_have_a_task_while_a_view_is_built,
                 ViewDestinations.sstables_are_staged_while_a_view_is_built,
                 ViewDestinations.tables_are_repaired_while_views_are_built,
-                ViewDestinations.the_generator_waits_for_no_task,
                 ViewResize.sstables_are_staged_while_a_view_is_built,
                 ViewStaging.sstables_are_staged_at_any_time,
                 ViewStaging.sstables_are_registered_at_any_time,

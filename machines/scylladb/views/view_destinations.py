@@ -36,7 +36,6 @@ from stagewright.spec import (
     equivalents,
     every,
     final,
-    independent,
     invariant,
     known_violations,
     leads_to,
@@ -454,12 +453,6 @@ class ViewDestinations(Machine):
         """000: "Once the view is built, an entry in system.built_views is created": it waits for tasks alone."""
         building = (self.status[v] == ViewStatus.started) & self.scanned.has(v)
         return building & every(~self._waits_anywhere(s) for s in Sstable)
-
-    @independent(generate, of=(status, scanned, view, Sstable))
-    def the_generator_waits_for_no_task(self) -> None:
-        """000, "use staging directory and register the sstable to view update generator": what it has, no task is for, and none
-        is waited for; nor is any other sstable.
-        """
 
     @step_property
     def views_are_built_step_by_step(self, after: Self, v: Term[View]) -> Bool:

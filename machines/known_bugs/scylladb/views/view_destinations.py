@@ -389,20 +389,4 @@ class SstablesAreStreamedWhenTheirViewsAreMarked(ViewDestinations):
         super().stream(s)
 
 
-@known_bug(
-    "000-306",
-    "design document 000, Staging sstables: register the sstable to view update generator",
-    breaks=ViewDestinations.the_generator_waits_for_no_task,
-)
-class TheGeneratorWaitsForNewViews(ViewDestinations):
-    """The generator kept an sstable in staging while a view that was created later was built."""
-
-    @action(by=WORKER, fair=WEAK)
-    def generate(self, r: Term[Replica], s: Term[Sstable]) -> None:
-        """The generator updates the views while none is being built."""
-        started = some(self.status[v] == ViewStatus.started for v in View)
-        require(~started, "no view is being built")
-        super().generate(r, s)
-
-
 BUGS = known_bugs_in(globals())
