@@ -13,7 +13,7 @@ from stagewright.spec.definition import (
     Property,
     PropertyKind,
 )
-from stagewright.spec.derived.independence import check_independent, waits_for_nothing
+from stagewright.spec.derived.independence import happens, waits_for_nothing
 from stagewright.spec.errors import DecoratorError, ParameterError, ReasonError
 from stagewright.spec.nodes import (
     BOOL,
@@ -66,11 +66,12 @@ def accepting(
         DecoratorError, ParameterError: the machine has no such action, or a parameter is of another sort than the action's.
         ReasonError: what is restricted is not asked anyway.
     """
-    check_independent(properties, actions)
     asked: list[Property] = []
     left: list[NotAsked] = []
     for prop in properties:
-        if prop.kind not in (PropertyKind.ACCEPTS, PropertyKind.RESTRICTED):
+        if prop.independent and not happens(prop, actions):
+            left.append(NotAsked(prop.name, "independent", "none of its actions happens here"))
+        elif prop.kind not in (PropertyKind.ACCEPTS, PropertyKind.RESTRICTED):
             asked.append(prop)
         elif ways(actions, prop.action):
             _check_parameters(prop, traced[prop.action])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stagewright.spec.definition import Action, Definition, Property
-from stagewright.spec.errors import DecoratorError
 from stagewright.spec.nodes import (
     BOOL,
     TRUE,
@@ -20,23 +19,11 @@ from stagewright.spec.nodes import (
     variables_in,
 )
 from stagewright.spec.sorts import SetSort
-from stagewright.spec.source import here
 
 
-def check_independent(properties: Sequence[Property], actions: Sequence[Action]) -> None:
-    """Some of the actions happen here.
-
-    Raises:
-        DecoratorError: none does.
-    """
-    happen = {action.name for action in actions}
-    for prop in properties:
-        if prop.independent and not happen.intersection(prop.independent):
-            raise DecoratorError(
-                f"`{prop.name}` is about actions of which none happens here",
-                where=prop.where or here(),
-                help="name actions of this machine that happen by themselves",
-            )
+def happens(prop: Property, actions: Sequence[Action]) -> bool:
+    """Whether some of the actions that wait for nothing happen: another profile may have them."""
+    return not {action.name for action in actions}.isdisjoint(prop.independent)
 
 
 def waits_for_nothing(definition: Definition, prop: Property) -> Node:
