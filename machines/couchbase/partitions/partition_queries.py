@@ -430,7 +430,7 @@ class PartitionQueries(Machine):
         ends = self.updater & ~after.updater
         there, then = self.index.group[p].content, after.index.group[p].content
         left = there.in_seqs & then.in_seqs & (there.seq < self.there[p])
-        return (ends & left).implies(after.triggered)
+        return after.triggered | ~(ends & left)
 
     @invariant
     def a_query_waits_for_what_is_queried(self, p: Term[Partition]) -> Bool:

@@ -276,7 +276,7 @@ class BackfillSafeTime(Machine):
         ends = (self.transaction[t] == pending) & (after.transaction[t] != pending)
         others = (self.transaction[o] == pending) & (after.transaction[o] != pending)
         waited_for = (self.change[o] == Change.old_insert) & ~self.user_enforced
-        return ((t != o) & ends & others).implies(waited_for)
+        return (t == o) | waited_for | ~(ends & others)
 
     @invariant
     def rows_have_entries(self, t: Term[Tablet]) -> Bool:
