@@ -44,8 +44,11 @@ def reasons_of_lost_helper(
 ) -> Iterator[Reason]:
     """Why no promise minds when all that a method assigns stays as it is."""
     for said in definition.equivalents:
-        named = isinstance(said, EquivalentLoss) and said.helper == helper
-        if named and any(said.within in assignment.said_in for assignment in lost):
+        if (
+            isinstance(said, EquivalentLoss)
+            and said.helper == helper
+            and any(said.within in assignment.said_in for assignment in lost)
+        ):
             yield said.reason
 
 
