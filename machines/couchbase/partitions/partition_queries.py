@@ -421,11 +421,12 @@ class PartitionQueries(Machine):
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
         return asks.implies(after.listener[p] == self.source[p])
 
+    @lemma
     @step_property
     def an_updater_ends_with_all_that_was_there(self, after: Self, p: Term[Partition]) -> Bool:
         """004: the updater loads what "happened between last indexed sequence and latest mutation
         sequence", not only what somebody waits for. One that is stopped for a request of the cluster
-        manager may leave it to the next, which is asked for.
+        manager may leave it to the next, which is asked for. A lemma: each goes for all that was there.
         """
         ends = self.updater & ~after.updater
         there, then = self.index.group[p].content, after.index.group[p].content

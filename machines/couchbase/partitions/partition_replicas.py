@@ -420,9 +420,12 @@ class PartitionReplicas(Machine):
         main, replica = self.main.group[p], self.replica.group[p]
         return main.pending_passive | replica.pending_active | replica.pending_passive
 
+    @lemma
     @sometimes
     def a_failover_is_initiated(self, p: Term[Partition]) -> Bool:
-        """004: "Failover initiated", with "main index: not-present" and "replica index: active, unindexable"."""
+        """004: "Failover initiated", with "main index: not-present" and "replica index: active, unindexable". A lemma: a replica is
+        marked as soon as it is active.
+        """
         return self.on_transfer.has(p) & self._is_row(p, Failover.initiated)
 
     @lemma

@@ -705,9 +705,12 @@ class ViewCoordinator(Machine):
         """Every staging sstable is processed in the end."""
         return leads_to(self.staged[b].has(t), ~self.staged[b].has(t))
 
+    @lemma
     @liveness
     def batches_end(self, s: Term[Shard]) -> LeadsTo:
-        """000: the worker answers "once the tasks are finished", or notices that they are deleted."""
+        """000: the worker answers "once the tasks are finished", or notices that they are deleted. A lemma: neither waits for a
+        coordinator, or for another shard.
+        """
         has_batch = self.batch[s].tablet.is_some()
         return leads_to(has_batch, ~has_batch)
 
