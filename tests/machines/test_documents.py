@@ -20,8 +20,10 @@ PLACED = {p for d in DOCUMENTS for s in d.sections for p in s.promises}
 CITES = re.compile(r"\b00[0-4]\b")
 PAGES = Path(__file__).parents[2] / "docs" / "documents"
 # What was measured of an older definition is not shown: to measure it anew takes hours, and is done for many at once.
-SAYS_ENOUGH = re.compile(r"(\d+; )?alone: |not measured$")
-SAYS_ENOUGH_OF_A_LEMMA = re.compile(r"(\d+; )?(alone: |implied by |lemma$)|not measured$")
+SAYS_ENOUGH = re.compile(r"(\d+; )?alone: |not measured$|of `[^`]+` alone$")
+SAYS_ENOUGH_OF_A_LEMMA = re.compile(
+    r"(\d+; )?(alone: |implied by |lemma(; of single steps)?$)|not measured$|of `[^`]+` alone$"
+)
 
 
 def not_needed(page: str) -> Iterator[tuple[str, str]]:

@@ -42,6 +42,7 @@ from stagewright.spec import (
     equivalents,
     every,
     independent,
+    lemma,
     only_when,
     require,
     scopes,
@@ -1151,9 +1152,7 @@ class TopologyControl(TopologyProperties):
 
     @accepts(start_draining)
     def nodes_are_emptied_before_they_leave(self, n: Term[Node]) -> Bool:
-        """001: "If there is no work for the state machine, tablet load balancer is invoked": a node that waits until it has
-        no tablets is no such work, and neither is one that was replaced.
-        """
+        """001: "If there is no work": a node that waits until it has no tablets is none, nor is one that was replaced."""
         only_when(self.release.parallel_draining)
         others = some((m != n) & self.topology_request[m].is_some() for m in Node)
         free = self.is_at_rest() & ~others & self.global_request.is_none()
@@ -1188,15 +1187,17 @@ class TopologyControl(TopologyProperties):
         only_when(self.release.join_group0)
         return self._alone_could_begin(n, Request.join)
 
+    @lemma
     @accepts(accept_replace)
     def replacements_begin(self, n: Term[Node]) -> Bool:
-        """The same in the place of "another dead node"."""
+        """The same in the place of "another dead node". A lemma: what is over holds up nothing."""
         only_when(self.release.join_group0)
         return self._alone_could_begin(n, Request.replace)
 
+    @lemma
     @accepts(start_decommission)
     def decommissions_begin(self, n: Term[Node]) -> Bool:
-        """The same for a node that leaves, when no node holds rows of ranges that it has lost."""
+        """The same for one that leaves, when no node holds rows of lost ranges. A lemma: what is over holds up nothing."""
         return self._alone_could_begin(n, Request.leave) & self.cleanup_needed.is_empty()
 
     @accepts(start_remove)
@@ -1204,9 +1205,10 @@ class TopologyControl(TopologyProperties):
         """The same for a dead node."""
         return self._alone_could_begin(n, Request.remove) & self.cleanup_needed.is_empty()
 
+    @lemma
     @accepts(start_rebuild)
     def rebuilds_begin(self, n: Term[Node]) -> Bool:
-        """The same for a node that is to stream its data again."""
+        """The same for a node that is to stream its data again. A lemma: what is over holds up nothing."""
         return self._alone_could_begin(n, Request.rebuild)
 
     @accepts(reject)

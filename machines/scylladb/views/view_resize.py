@@ -48,6 +48,7 @@ from stagewright.spec import (
     initially,
     invariant,
     leads_to,
+    lemma,
     liveness,
     never_happens,
     number,
@@ -439,9 +440,12 @@ class ViewResize(Machine):
         """
         return self.built.implies(~some(self.building[t] for t in numbers(0, LAST)))
 
+    @lemma
     @invariant
     def tasks_are_of_tablets(self) -> Bool:
-        """000: each task is associated with a tablet id: there is such a tablet."""
+        """000: each task is associated with a tablet id: there is such a tablet. A lemma: ranges are built once, and
+        staging tasks are created for something.
+        """
         return every(
             (self.building[t] | self.staging[t]).implies(some(self.id[s] == t for s in Slot))
             for t in numbers(0, LAST)

@@ -444,10 +444,12 @@ class BackfillJob(Machine):
             Permission.read_write_and_delete,
         )
 
+    @lemma
     @accepts(launch_next_version)
     def indexes_move_on_while_others_are_built(self) -> Bool:
-        """002, "Create the index table": "Once all the schema changes are propagated to all the nodes, the index state is
-        updated", of an index on its way in, or out: no matter which other one is being backfilled.
+        """002, "Create the index table": "Once all the schema changes are propagated to all the nodes, the index state
+        is updated", of an index on its way in, or out: no matter which other one is being backfilled. A lemma:
+        alters wait for no job.
         """
         known = every(self.known[t][i] == self.permission[i] for t in Tablet for i in Index)
         moves = some(
@@ -456,9 +458,12 @@ class BackfillJob(Machine):
         )
         return known & moves
 
+    @lemma
     @accepts(delete_index)
     def unused_indexes_are_deleted_while_others_are_built(self, i: Term[Index]) -> Bool:
-        """002, Design Goals: "An aborted index will be cleaned up and deleted", whichever other one is being backfilled."""
+        """002, Design Goals: "An aborted index will be cleaned up and deleted", whichever other one is being
+        backfilled. A lemma: alters wait for no job.
+        """
         known = every(self.known[t][o] == self.permission[o] for t in Tablet for o in Index)
         return known & (self.permission[i] == Permission.index_unused)
 
@@ -544,10 +549,12 @@ class BackfillJob(Machine):
         idle = every(self.job[i].is_none() for i in Index) & ~self.is_backfilling
         return (self.table == TableState.altering) & known & settled & idle
 
+    @lemma
     @accepts(fail_index)
     def violations_fail_the_index_at_once(self, t: Term[Tablet], i: Term[Index]) -> Bool:
-        """002, Design Goals: "If a problem arises while scanning the table, such as a unique constraint violation in a unique index,
-        the CREATE INDEX command should abort": the first tablet that finds one is enough.
+        """002, Design Goals: "If a problem arises while scanning the table, such as a unique constraint violation in a
+        unique index, the CREATE INDEX command should abort": the first tablet that finds one is enough. A lemma: no
+        chunk waits for another tablet.
         """
         scans = (self.step == Step.backfill_tablets) & (self.job[i] == Status.in_progress)
         meets = self.checkpoint[t][i] == Checkpoint.in_the_middle
@@ -580,9 +587,12 @@ class BackfillJob(Machine):
         """
         return self.step == Step.finish
 
+    @lemma
     @accepts(apply_version)
     def tablets_apply_versions_at_any_time(self, t: Term[Tablet]) -> Bool:
-        """002: "The HandleAlterTable() RPC call initiates a schema change on all the nodes", also on one that is backfilled."""
+        """002: "The HandleAlterTable() RPC call initiates a schema change on all the nodes", also on one that is
+        backfilled. A lemma: alters wait for no job.
+        """
         return some(self.known[t][i] != self.permission[i] for i in Index)
 
     @accepts(give_up)
@@ -597,10 +607,11 @@ class BackfillJob(Machine):
         )
         return self.is_backfilling & unfinished
 
+    @lemma
     @accepts(backfill_chunk)
     def tablets_are_independent(self, t: Term[Tablet]) -> Bool:
         """002, "The index backfill process": "the backfill process on any tablet can proceed independent of the
-        others", wherever those are with it.
+        others", wherever those are with it. A lemma: no chunk waits for another tablet.
         """
         asked = self.step == Step.backfill_tablets
         needed = some(
