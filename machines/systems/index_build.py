@@ -603,9 +603,12 @@ class IndexBuild(Machine):
         changes = self.recorded.has(r) & (self.rows.key[r] != after.rows.key[r])
         return scans & changes & some(~self.recorded.has(q) for q in Row)
 
+    @lemma
     @sometimes(at={Index: 1})
     def another_master_goes_on_from_a_checkpoint(self, i: Term[Index], t: Term[Tablet]) -> Bool:
-        """002: "there is no need to restart": a job that is taken up has rows behind it."""
+        """002: "there is no need to restart": a job that is taken up has rows behind it. A lemma: chunks keep what
+        others have built.
+        """
         begun = self.job.checkpoint[t][i] == Checkpoint.in_the_middle
         return (self.job.step == Step.none) & begun & ~self.recorded.is_empty()
 

@@ -622,10 +622,12 @@ class IndexCompaction(Machine):
         before = self.compactor.any_of(Compactor.none, Compactor.copying, Compactor.catching_up)
         return self.updating.is_none() & behind & before
 
+    @lemma
     @accepts(take_over)
     def updates_are_seen_while_it_compacts(self, p: Term[Partition]) -> Bool:
-        """004: "queries will see updates applied to btree at shortest intervals": a batch that is written is not kept back until
-        a compaction has come to its end, or to another of its steps.
+        """004: "queries will see updates applied to btree at shortest intervals": a batch that is written is not kept
+        back until a compaction has come to its end, or to another of its steps. A lemma: nothing is written of what
+        is paused, says the server.
         """
         return ~self.written.is_empty() & (self.written.head.partition == p)
 

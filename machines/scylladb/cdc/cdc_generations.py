@@ -722,10 +722,12 @@ class CdcGenerations(Machine):
         later = every(self.start[h] < self.clock(n) + DELAY for h in self.introduced)
         return (self.on_its_way == g) & every(~self.lacks[m].has(g) for m in Node) & later
 
+    @lemma
     @accepts(read_data)
     def data_is_read_whoever_is_cut_off(self, n: Term[Node], g: Term[Generation]) -> Bool:
-        """003: "The node will keep trying to read the generation's data in background until it succeeds": as soon as it
-        can be read there, which no other node keeps it from.
+        """003: "The node will keep trying to read the generation's data in background until it succeeds": as soon as
+        it can be read there, which no other node keeps it from. A lemma: but in the first version: later, what is
+        committed is stored everywhere.
         """
         only_when(not self.release.group0 or self.release.prepares)
         there = self.introduced.has(g) & self.stored.has(g)
@@ -891,10 +893,12 @@ class CdcGenerations(Machine):
         """003: nodes describe a generation "when nodes learn about a CDC generation"."""
         return self.described.has(g).implies(self.introduced.has(g))
 
+    @lemma
     @step_property
     def descriptions_are_kept(self, after: Self) -> Bool:
         """003, "TODO: expired generations": that a description goes "is yet to be implemented", so clients who come
-        later find every generation there was.
+        later find every generation there was. A lemma: but in the first version, where each node describes what it
+        knows.
         """
         return self.described <= after.described
 

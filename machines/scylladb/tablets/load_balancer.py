@@ -433,6 +433,7 @@ class LoadBalancer(Machine):
         no stage by others, nor by what is planned; 001's change: new ones start "as soon as tablets finish streaming".
         """
 
+    @lemma
     @independent(
         begin_topology_change,
         end_topology_change,
@@ -440,8 +441,8 @@ class LoadBalancer(Machine):
     )
     def topology_changes_wait_for_no_plan(self) -> None:
         """001: with a pending request "the load balancer will not be invoked", which is to "allow pending topology
-        operation to start": once the track is left, it waits for nothing that the balancer does, or has still to look
-        for.
+        operation to start": once the track is left, it waits for nothing that the balancer does, or has still to
+        look for. A lemma: topology changes happen.
         """
 
     @invariant

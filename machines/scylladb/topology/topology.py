@@ -758,12 +758,13 @@ class TopologyCluster(Machine):
         self.data[target] = choose(newer, self.data[source], self.data[target])
         self.copied = True
 
+    @lemma
     @accepts(stream)
     def ranges_are_streamed_while_clients_write(
         self, source: Term[Node], target: Term[Node]
     ) -> Bool:
         """001: "Writes are going to both new and old replicas" so that "streaming starts" under them: it waits for no
-        client, and any old owner that is alive will do.
+        client, and any old owner that is alive will do. A lemma: what is stored and read says nearly all of it.
         """
         topology = self.topology
         begun = (topology.transition_state == T.write_both_read_old) & ~topology.streamed
@@ -804,10 +805,12 @@ class TopologyCluster(Machine):
         self.topology.finish_bootstrap(n)
         self._adopt()
 
+    @lemma
     @accepts(finish_bootstrap)
     def joins_end_while_clients_wait(self, n: Term[Node]) -> Bool:
         """001: "Finally we remove the transitioning state", once "no reads that started before this point exist":
-        those that have started since, on the new ring, hold up nobody.
+        those that have started since, on the new ring, hold up nobody. A lemma: what is stored and read says nearly
+        all of it.
         """
         topology = self.topology
         over = topology.barrier.any_of(Barrier.passed, Barrier.waived)
@@ -871,6 +874,7 @@ class TopologyCluster(Machine):
 
     # -- who waits for nobody --------------------------------------------------------------------------
 
+    @lemma
     @independent(
         insert_tokens,
         take_tokens,
@@ -885,10 +889,12 @@ class TopologyCluster(Machine):
         of=(request, written, acknowledged, data),
     )
     def operations_wait_for_no_client(self) -> None:
-        """001: "Writes are going to both new and old replicas", so that operations on nodes go on under clients: a barrier waits
-        for what "started before this point", and nothing else does.
+        """001: "Writes are going to both new and old replicas", so that operations on nodes go on under clients: a
+        barrier waits for what "started before this point", and nothing else does. A lemma: what is stored and read
+        says nearly all of it.
         """
 
+    @lemma
     @independent(
         begin_write,
         begin_read,
@@ -900,8 +906,8 @@ class TopologyCluster(Machine):
         of=(owners, next, copied, data),
     )
     def clients_wait_for_no_operation(self) -> None:
-        """001: "reads are using old replicas", or "new replicas", as each node has learned: no client waits until the ring has
-        changed, or until rows are streamed.
+        """001: "reads are using old replicas", or "new replicas", as each node has learned: no client waits until the
+        ring has changed, or until rows are streamed. A lemma: what is stored and read says nearly all of it.
         """
 
     # -- ends ------------------------------------------------------------------------------------------

@@ -407,9 +407,12 @@ class ViewDestinations(Machine):
         """000, "Tablet operations": tasks are aborted when a tablet moves, which does not wait for them."""
         return self.migration == Migration.ahead
 
+    @lemma
     @accepts(stream)
     def sstables_are_streamed_whatever_waits_for_them(self, s: Term[Sstable]) -> Bool:
-        """000, the same: a replica gets its sstables, staged or not, whatever is built of them."""
+        """000, the same: a replica gets its sstables, staged or not, whatever is built of them. A lemma: a migration
+        loses nothing.
+        """
         there = self.place[Replica.leaving][s] != Place.nowhere
         new = self.place[Replica.pending][s] == Place.nowhere
         return (self.migration == Migration.under_way) & there & new

@@ -322,10 +322,12 @@ class ViewWorker(Machine):
         """000: group0 stores all "tasks that haven't been completed yet"."""
         return (self._exists(v) & ~self.worked.has(v)).implies(self.tasks.has(v))
 
+    @lemma
     @invariant
     def built_views_have_no_task(self) -> Bool:
         """000: a view is built when its tasks are removed, "permanently marking them as finished": one that was only
-        answered is executed again if "both the coordinator and worker nodes are restarted".
+        answered is executed again if "both the coordinator and worker nodes are restarted". A lemma: finished tasks
+        are removed once.
         """
         return (self.built & self.tasks).is_empty()
 
