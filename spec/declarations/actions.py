@@ -36,7 +36,7 @@ A = TypeVar("A", bound=Callable[..., None])
 B = TypeVar("B", bound=Callable[..., object])
 P = TypeVar("P", bound=Callable[..., Bool])
 L = TypeVar("L", bound="Callable[..., LeadsTo | Eventually]")
-Q = TypeVar("Q", bound="Callable[..., Bool | LeadsTo | Eventually]")
+Q = TypeVar("Q", bound="Callable[..., Bool | LeadsTo | Eventually | None]")
 MARK = "__stagewright_member__"
 
 

@@ -800,6 +800,7 @@ class CdcGenerations(Machine):
         """
         return some(self.uses(n, g, self.clock(n)) for g in Generation)
 
+    @lemma
     @independent(
         gossip_generation,
         write_data,
@@ -816,8 +817,9 @@ class CdcGenerations(Machine):
         of=write,
     )
     def generations_wait_for_no_write(self) -> None:
-        """003: nodes "reject writes … that are supposed to use this new generation", and so "give up availability for safety":
-        writes wait for generations, and no generation for a write.
+        """003: nodes "reject writes … that are supposed to use this new generation", and so "give up availability for
+        safety": writes wait for generations, and no generation for a write. A lemma: but in the first version, of
+        which a mistake is known.
         """
 
     @independent(
@@ -833,9 +835,12 @@ class CdcGenerations(Machine):
         necessary anymore": the table for CDC clients is "in contrast" to the one which nodes use.
         """
 
+    @lemma
     @independent(store_data, learn, read_data, learn_that_it_is_abandoned, of=Node)
     def nodes_learn_whoever_else_does(self) -> None:
-        """003: "When other nodes learn about the generation, they'll extract it … and save it": each does for itself."""
+        """003: "When other nodes learn about the generation, they'll extract it … and save it": each does for itself.
+        A lemma: but in the first version, where nodes learn of each other.
+        """
 
     @step_property
     def timestamps_are_in_the_window(self, after: Self) -> Bool:
