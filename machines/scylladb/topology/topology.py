@@ -764,7 +764,8 @@ class TopologyCluster(Machine):
         self, source: Term[Node], target: Term[Node]
     ) -> Bool:
         """001: "Writes are going to both new and old replicas" so that "streaming starts" under them: it waits for no
-        client, and any old owner that is alive will do. A lemma: what is stored and read says nearly all of it.
+        client, and any old owner that is alive will do. A lemma beside what is stored: known mistakes there wait
+        for clients, too.
         """
         topology = self.topology
         begun = (topology.transition_state == T.write_both_read_old) & ~topology.streamed
@@ -809,8 +810,8 @@ class TopologyCluster(Machine):
     @accepts(finish_bootstrap)
     def joins_end_while_clients_wait(self, n: Term[Node]) -> Bool:
         """001: "Finally we remove the transitioning state", once "no reads that started before this point exist":
-        those that have started since, on the new ring, hold up nobody. A lemma: what is stored and read says nearly
-        all of it.
+        those that have started since, on the new ring, hold up nobody. A lemma beside what is stored: known
+        mistakes there wait for clients, too.
         """
         topology = self.topology
         over = topology.barrier.any_of(Barrier.passed, Barrier.waived)
@@ -890,8 +891,8 @@ class TopologyCluster(Machine):
     )
     def operations_wait_for_no_client(self) -> None:
         """001: "Writes are going to both new and old replicas", so that operations on nodes go on under clients: a
-        barrier waits for what "started before this point", and nothing else does. A lemma: what is stored and read
-        says nearly all of it.
+        barrier waits for what "started before this point", and nothing else does. A lemma beside what is stored:
+        known mistakes there wait for clients, too.
         """
 
     @lemma
@@ -907,7 +908,8 @@ class TopologyCluster(Machine):
     )
     def clients_wait_for_no_operation(self) -> None:
         """001: "reads are using old replicas", or "new replicas", as each node has learned: no client waits until the
-        ring has changed, or until rows are streamed. A lemma: what is stored and read says nearly all of it.
+        ring has changed, or until rows are streamed. A lemma beside what is stored: known mistakes there wait for
+        clients, too.
         """
 
     # -- ends ------------------------------------------------------------------------------------------
