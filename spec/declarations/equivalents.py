@@ -146,7 +146,7 @@ def equivalent_loss(method: Method, *lost: Var[Any, Any] | Method, because: str)
 
     where = here()
     _check_method(method, "equivalent_loss", where)
-    variables = tuple(cast("Var[Any, Any]", v) for v in lost if isinstance(v, Var))
+    variables: list[Var[Any, Any]] = [v for v in lost if isinstance(v, Var)]
     helpers = tuple(h for h in lost if inspect.isfunction(h))
     if not lost or len(variables) + len(helpers) < len(lost):
         raise ReasonError(
@@ -154,7 +154,7 @@ def equivalent_loss(method: Method, *lost: Var[Any, Any] | Method, because: str)
             where=where,
             help="write `equivalent_loss(fail_barrier, barrier, because=...)`",
         )
-    return _Loss(method, variables, helpers, _reason(because, where))
+    return _Loss(method, tuple(variables), helpers, _reason(because, where))
 
 
 def _dropped(

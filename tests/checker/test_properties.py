@@ -207,7 +207,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
     with pytest.raises(DefinitionError, match="neither an entity nor a budget"):
         sometimes(at={"Task": 3})  # type: ignore[dict-item]
     with pytest.raises(DefinitionError, match="cannot be a lemma"):
-        lemma(Worker.start)  # type: ignore[type-var]
+        lemma(Worker.start)
 
 
 def test_a_parameter_of_another_sort_than_the_actions_is_refused() -> None:
