@@ -303,10 +303,11 @@ class PartitionMerge(Machine):
     @step_property
     def an_answer_stays_as_it_is(self, after: Self, row: Term[Row]) -> Bool:
         """004: rows "are streamed to query response as they arrive": what the client has is not taken back, also if an
-        error comes behind it, which ends the answer.
+        error comes behind it, which ends the answer; and nothing comes behind its end.
         """
         taken_back = self.page.has(row) & ~after.page.has(row)
-        late = self.done & after.page.has(row) & ~self.page.has(row)
+        new_row = after.page.has(row) & ~self.page.has(row)
+        late = self.done & (new_row | ~(after.errors <= self.errors))
         return ~taken_back & ~late
 
     def _precedes(self, other: Row, row: Term[Row]) -> Bool:
