@@ -366,6 +366,7 @@ TOPOLOGY = Document(
                 ResizeGuards.requests_are_taken_while_tablets_change,
                 ResizeGuards.only_barriers_wait_for_requests,
                 ResizeGuards.tablets_change_under_requests,
+                ResizeGuards.tablets_migrate_under_requests,
                 ResizeGuards.requests_outlive_changes_of_other_tablets,
                 ResizeGuards.requests_are_aborted_for_their_own_tablet,
                 ResizeGuards.requests_go_on_while_tablets_change,

@@ -298,6 +298,13 @@ class ResizeGuards(Machine):
         runs = some((self.guard[n].layout == layout) & self.guard[n].key.is_some() for n in Node)
         return changes & runs
 
+    @sometimes
+    def tablets_migrate_under_requests(self, n: Term[Node]) -> Bool:
+        """001: the stage "affects which replicas are used by the coordinator for reads and writes": a migration waits for what
+        began before it, and requests that have begun since go on under it.
+        """
+        return self.drained & self._is_affected(n)
+
     @invariant
     def migrations_wait_for_requests_of_their_tablet(self, n: Term[Node]) -> Bool:
         """Once the barrier of a migration has passed, no request uses the replicas of before alone: two

@@ -481,7 +481,8 @@ class ViewResize(Machine):
 
         def has_one(s: Term[Slot]) -> Bool:
             old = self.id[s]
-            return self.staging[old] | self._started(old) | after._is_held(s)
+            aborted = (self.type == Type.process_staging) & (self.tablet == old) & ~self.stale
+            return self.staging[old] | aborted | after._is_held(s)
 
         return every(
             after.staging[t].implies(some((after.id[s] == t) & has_one(s) for s in Slot))
