@@ -764,6 +764,19 @@ class ViewCoordinator(Machine):
         equivalent_drop(
             restart, "the shard has a batch", because="a restart of an idle shard loses nothing"
         ),
+        equivalent_loss(
+            restart, _end_batch, because="a batch that outlasts the restart comes to its end"
+        ),
+        equivalent_replacement(
+            drop_view,
+            "there is such a view: none for dropped",
+            because="what was dropped is so once more",
+        ),
+        equivalent_replacement(
+            drop_table,
+            "the table has a view: none for dropped",
+            because="what was dropped is so once more",
+        ),
     )
 
     beyond_the_default_scope = unexercised(
