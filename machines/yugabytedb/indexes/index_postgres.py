@@ -373,12 +373,16 @@ class PostgresIndex(IndexLife):
         IndexLife.report,
         IndexLife.finish_backfill,
         IndexLife.find_violation,
+        IndexLife.publish,
+        IndexLife.give_up,
         IndexLife.forget_job,
+        IndexLife.finish_alter,
         of=(flags, cached),
     )
     def servers_wait_for_no_backend(self) -> None:
         """002, "Create the index table": "The exact set of updates to the system catalog vary based on the API"; the schema change "on
-        all the nodes" does not: servers apply and report it whichever flags backends have read, and jobs come to their end.
+        all the nodes" does not: servers apply and report it whichever flags backends have read, jobs come to their end, and
+        so does the alter of their table.
         """
 
     @independent(

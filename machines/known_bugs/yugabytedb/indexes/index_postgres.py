@@ -252,4 +252,15 @@ class ServersReportWhenTheJobIsDone(PostgresIndex):
         super().report(s)
 
 
+@known_bug("002-394", CREATE_TABLE, breaks=PostgresIndex.servers_wait_for_no_backend)
+class AltersEndWhenBackendsKnow(PostgresIndex):
+    """The alter of the table to an index that serves reads is over when every backend has read so: by one that hangs it never is."""
+
+    @action(by=MASTER, fair=WEAK)
+    def finish_alter(self) -> None:
+        known = every(self.cached[s] == Flags.indisvalid for s in Server)
+        require(known, "every backend may use the index")
+        super().finish_alter()
+
+
 BUGS = known_bugs_in(globals())
