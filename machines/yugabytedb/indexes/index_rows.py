@@ -154,11 +154,9 @@ class IndexRows(Machine):
 
     exercised_at = scopes(
         {drops: 0, writes: 1},
-        {drops: 0},
-        {writes: 1},
-        {writes: 1, drops: 0, Row: 2},
-        {drops: 0, Row: 2},  # two transactions at once
         {drops: 0, Row: 2, Server: 1},
+        {writes: 1},
+        {drops: 0, Row: 2},  # two transactions at once
     )
 
     index = part(PromptIndex, without=(PromptIndex.report, PromptIndex.find_violation))
