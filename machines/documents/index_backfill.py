@@ -44,6 +44,7 @@ INDEX_BACKFILL = Document(
                 IndexPermissions.failure_means_that_the_index_goes,
                 IndexPermissions.unused_indexes_are_deleted,
                 PostgresIndex.dropped_indexes_are_forgotten,
+                PostgresIndex.dropped_indexes_are_deleted,
                 BackfillChunks.built_indexes_are_complete,
                 BackfillChunks.checkpoints_only_advance,
                 BackfillChunks.violated_constraints_fail_the_index,

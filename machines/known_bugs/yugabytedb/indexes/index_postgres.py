@@ -154,6 +154,27 @@ class BackendsKeepWhatIsDropped(PostgresIndex):
         require(self.flags != Flags.none, "the index is in the catalog")
 
 
+@known_bug(
+    "002-405",
+    'design document 002: "An aborted index will be cleaned up and deleted"',
+    breaks=PostgresIndex.dropped_indexes_are_deleted,
+)
+class FailedIndexesCountAsDeleted(PostgresIndex):
+    """The permission of an index that has failed says that it is removed: DROP INDEX takes that one out of postgres's catalog
+    alone, and nobody deletes its table.
+    """
+
+    @action(by=POSTGRES)
+    def drop_index_in_postgres(self) -> None:
+        """DROP INDEX: postgres takes the index out of its catalog, and DocDB deletes what is not removed yet."""
+        require(self.flags != Flags.none, "the index is there")
+        failed = self.permission.column(lambda p: p.removed)
+        self.flags = Flags.none
+        self.drop_requested = True
+        self._enter()
+        self.permission = choose(failed, self.permission, Permission.absent)
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 
