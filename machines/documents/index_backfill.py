@@ -51,6 +51,7 @@ INDEX_BACKFILL = Document(
                 BackfillJob.tablets_are_backfilled_in_parallel,
                 BackfillJob.violated_constraints_fail_the_index,
                 BackfillJob.builds_are_given_up_at_any_time,
+                BackfillJob.jobs_that_are_given_up_end_at_once,
                 BackfillRpcs.builds_are_given_up_at_any_time,
                 IndexLife.builds_are_given_up_at_any_time,
                 BackfillJob.abandoned_indexes_are_not_published,

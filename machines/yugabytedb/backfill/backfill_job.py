@@ -578,6 +578,15 @@ class BackfillJob(Machine):
         )
         return (self.step == Step.backfill_tablets) & ~undone
 
+    @accepts(find_all_done)
+    def jobs_that_are_given_up_end_at_once(self) -> Bool:
+        """002, Design Goals: "the CREATE INDEX command should abort": for what a job has given up, splits or safe times, it does
+        not wait any longer, nor for what its failed indexes would have needed next.
+        """
+        waits = self.step.any_of(Step.wait_for_splits, Step.get_safe_time)
+        left = some(self.job[i].any_of(Status.in_progress, Status.success) for i in Index)
+        return waits & ~left
+
     @accepts(finish)
     def leaders_are_free_when_the_job_is_erased(self) -> Bool:
         """002, "Create the index table": the master "performs checks to see if another schema change is required", and launches

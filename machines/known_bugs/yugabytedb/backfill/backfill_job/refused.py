@@ -448,4 +448,25 @@ class ChunksWaitForAlters(BackfillJob):
         super().backfill_chunk(t)
 
 
+@known_bug(
+    "002-407",
+    ABORTS,
+    breaks=BackfillJob.jobs_that_are_given_up_end_at_once,
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJob.faults: 0},
+)
+class WhatIsGivenUpIsWaitedFor(BackfillJob):
+    """A job that has given up goes through its steps all the same: it waits for the splits, and the safe times, that took too
+    long.
+    """
+
+    @BackfillJob.step.step(Step.backfill_tablets, Step.allow_gc, by=MASTER, fair=WEAK)
+    def find_all_done(self) -> None:
+        """J4, after J1 to J3."""
+        undone = some(self._is_to_do(t, i) for t in Tablet for i in Index)
+        require(~undone, "every tablet is done")
+        for i in Index:
+            self.job[i] = choose(self._left(i), Status.success, self.job[i])
+
+
 BUGS = known_bugs_in(globals())
