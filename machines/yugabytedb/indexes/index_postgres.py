@@ -263,13 +263,18 @@ class PostgresIndex(IndexLife):
         return (self.flags == Flags.indisvalid).implies(published)
 
     @step_property
-    def published_indexes_go_on_serving_reads(self, after: Self) -> Bool:
+    def published_indexes_go_on_serving_reads(self, after: Self, s: Term[Server]) -> Bool:
         """002: "All the queries/updates continue against MyTable (and the existing indexes if any)": what clients read by
-        this index, they do so while another one of the table is added.
+        this index, they do so while another one of the table is added, and on every server that knows it.
         """
-        serves = self.served().column(lambda p: p.read)
+        serves, reads = (
+            self.served().column(lambda p: p.read),
+            self.learned[s].column(lambda p: p.read),
+        )
         stays = after.permission == Permission.read_write_and_delete
-        return (serves & stays).implies(after.served().column(lambda p: p.read))
+        goes_on = serves.implies(after.served().column(lambda p: p.read))
+        goes_on = goes_on & reads.implies(after.learned[s].column(lambda p: p.read))
+        return stays.implies(goes_on)
 
     @accepts(alter_another_index)
     def indexes_do_not_wait_for_each_other(self) -> Bool:

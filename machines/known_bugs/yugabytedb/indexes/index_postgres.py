@@ -136,6 +136,20 @@ class AnotherIndexMovesTheFailedOne(PostgresIndex):
         return self.permission.column(lambda p: p.following if p.removed else p)
 
 
+@known_bug("002-408", GO_ON, breaks=PostgresIndex.published_indexes_go_on_serving_reads)
+class OtherVersionsAreLearnedFromNothing(PostgresIndex):
+    """As another index is altered, servers forget what they know of the table, also of an index that they read, until they
+    have the new version.
+    """
+
+    @action(by=MASTER)
+    def alter_another_index(self) -> None:
+        """Nothing of the old version is left."""
+        super().alter_another_index()
+        for s in Server:
+            self.learned[s] = Permission.absent
+
+
 # -- what is never done ----------------------------------------------------------------------------
 
 
