@@ -603,14 +603,14 @@ class IndexBuild(Machine):
         changes = self.recorded.has(r) & (self.rows.key[r] != after.rows.key[r])
         return scans & changes & some(~self.recorded.has(q) for q in Row)
 
-    @lemma
     @sometimes(at={Index: 1})
     def another_master_goes_on_from_a_checkpoint(self, i: Term[Index], t: Term[Tablet]) -> Bool:
-        """002: "there is no need to restart": a job that is taken up has rows behind it. A lemma: chunks keep what
-        others have built.
+        """002, "Checkpointing": a request covers "only a portion of the tablet's key range", and what it covers the master
+        persists: who takes up a job finds, of a tablet that is not done, rows that need not be read again.
         """
         begun = self.job.checkpoint[t][i] == Checkpoint.in_the_middle
-        return (self.job.step == Step.none) & begun & ~self.recorded.is_empty()
+        behind = some((self.tablet[r] == t) & self.recorded.has(r) for r in Row)
+        return (self.job.step == Step.none) & begun & behind
 
     @sometimes(at={Index: 1})
     def a_peer_completes_its_chunk(self, after: Self, r: Term[Row]) -> Bool:

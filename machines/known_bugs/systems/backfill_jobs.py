@@ -295,4 +295,55 @@ class LeaderScansOneTable(BackfillJobs):
         self.jobs[b].find_no_splits()
 
 
+@known_bug(
+    "002-401",
+    'design document 002: HandleAlterTable() "initiates a schema change on all the nodes"',
+    breaks="jobs.tablets_apply_versions_at_any_time",
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJobs.faults: 0},
+)
+class ServersThatScanApplyNothing(BackfillJobs):
+    """A server applies no version of a table while another table is scanned."""
+
+    @action(fair=WEAK)
+    def apply_version(self, b: Term[BaseTable], t: Term[Tablet]) -> None:
+        step = Step.backfill_tablets
+        require(~some((c != b) & (self.jobs[c].step == step) for c in BaseTable), "none is scanned")
+        self.jobs[b].apply_version(t)
+
+
+@known_bug(
+    "002-402",
+    CREATE_TABLE,
+    breaks="jobs.indexes_move_on_while_others_are_built",
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJobs.faults: 0},
+)
+class AltersWaitForTheOtherTable(BackfillJobs):
+    """An index that was created while another table is scanned stays at DELETE_ONLY until that is done."""
+
+    @action(by=MASTER, fair=WEAK)
+    def launch_next_version(self, b: Term[BaseTable]) -> None:
+        step = Step.backfill_tablets
+        require(~some((c != b) & (self.jobs[c].step == step) for c in BaseTable), "none is scanned")
+        self.jobs[b].launch_next_version()
+
+
+@known_bug(
+    "002-403",
+    'design document 002: "An aborted index will be cleaned up and deleted"',
+    breaks="jobs.unused_indexes_are_deleted_while_others_are_built",
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJobs.faults: 0},
+)
+class DeletionsWaitForTheOtherTable(BackfillJobs):
+    """The table of an index that has failed is deleted when no other table is scanned."""
+
+    @action(by=MASTER, fair=WEAK)
+    def delete_index(self, b: Term[BaseTable], i: Term[Index]) -> None:
+        step = Step.backfill_tablets
+        require(~some((c != b) & (self.jobs[c].step == step) for c in BaseTable), "none is scanned")
+        self.jobs[b].delete_index(i)
+
+
 BUGS = known_bugs_in(globals())

@@ -19,6 +19,7 @@ from stagewright.spec import (
     FlagVar,
     Term,
     action,
+    bounded,
     choose,
     every,
     flag,
@@ -334,6 +335,31 @@ class FailuresAreNotAnswered(IndexBuild):
     def _status(self) -> Term[Status]:
         status = super()._status()
         return choose(status == Status.failed, Status.in_progress, status)
+
+
+@known_bug(
+    "002-404",
+    'design document 002, "Checkpointing": "only a portion of the tablet\'s key range"',
+    breaks=IndexBuild.another_master_goes_on_from_a_checkpoint,
+    sizes={Index: 1},
+    budgets={IndexBuild.writes: 0},
+)
+class OnlyDoneTabletsAreBehind(IndexBuild):
+    """How far a tablet has come is recorded with the chunk that takes it to its end: whoever leads by then has it read from its
+    start.
+    """
+
+    @action(by=MASTER, fair=WEAK)
+    def backfill_chunk(self, t: Term[Tablet], r: Term[Row], q: Term[Row]) -> None:
+        """J3: some rows of the tablet are in the index, and the checkpoint says so when they are the last."""
+        self._is_to_scan(t, r, q)
+        bounded(self._fits_two_chunks(t, r, q), "a tablet is scanned in two chunks")
+        ends = some(self.job.checkpoint[t][i] == Checkpoint.in_the_middle for i in Index)
+        for each in Row:
+            here = ends & ((each == r) | (each == q))
+            self.recorded.put(each, self.recorded.has(each) | here)
+        self.job.backfill_chunk(t)
+        self.rows.backfill(r, q)
 
 
 @known_bug(

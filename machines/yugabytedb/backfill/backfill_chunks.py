@@ -331,8 +331,8 @@ class BackfillChunks(Machine):
     @invariant
     def violated_constraints_fail_the_index(self, i: Term[Index]) -> Bool:
         """002: "If a problem arises while scanning the table, such as a unique constraint violation in a unique index,
-        the CREATE INDEX command should abort and result in a failure." A lemma: a built index is complete, and no
-        row has a key that another one has.
+        the CREATE INDEX command should abort and result in a failure." A lemma: a built index has an entry of every row
+        (`built_indexes_are_complete`), and a row that violates it has none (`keys_are_not_taken_from_other_rows`).
         """
         return (self.job[i] == Status.success).implies(self.duplicate[i].is_none())
 

@@ -444,12 +444,11 @@ class BackfillJob(Machine):
             Permission.read_write_and_delete,
         )
 
-    @lemma
     @accepts(launch_next_version)
     def indexes_move_on_while_others_are_built(self) -> Bool:
         """002, "Create the index table": "Once all the schema changes are propagated to all the nodes, the index state
-        is updated", of an index on its way in, or out: no matter which other one is being backfilled. A lemma:
-        alters wait for no job.
+        is updated", of an index on its way in: no matter which other one, of this table or another, is being backfilled,
+        or is to be deleted.
         """
         known = every(self.known[t][i] == self.permission[i] for t in Tablet for i in Index)
         moves = some(
@@ -458,11 +457,10 @@ class BackfillJob(Machine):
         )
         return known & moves
 
-    @lemma
     @accepts(delete_index)
     def unused_indexes_are_deleted_while_others_are_built(self, i: Term[Index]) -> Bool:
-        """002, Design Goals: "An aborted index will be cleaned up and deleted", whichever other one is being
-        backfilled. A lemma: alters wait for no job.
+        """002, Design Goals: "An aborted index will be cleaned up and deleted", whichever other one, of this table or another,
+        is being backfilled, or is on its way.
         """
         known = every(self.known[t][o] == self.permission[o] for t in Tablet for o in Index)
         return known & (self.permission[i] == Permission.index_unused)
@@ -487,7 +485,8 @@ class BackfillJob(Machine):
         """002, "Backfill the data": "After the index state is updated to DB_REORG, the YB-Master orchestrates the backfill
         process": whatever else the leader has to do, or has found as it came. A lemma where there is one job, as that one ends.
         """
-        waits = (self.permission[i] == Permission.do_backfill) & ~self.is_backfilling
+        idle = (self.step == Step.none) & ~self.is_backfilling
+        waits = (self.permission[i] == Permission.do_backfill) & idle
         free = ~some(self.job[o].is_some() for o in Index)
         known = every(self.known[t][o] == self.permission[o] for t in Tablet for o in Index)
         on_its_way = some(
@@ -549,12 +548,11 @@ class BackfillJob(Machine):
         idle = every(self.job[i].is_none() for i in Index) & ~self.is_backfilling
         return (self.table == TableState.altering) & known & settled & idle
 
-    @lemma
     @accepts(fail_index)
     def violations_fail_the_index_at_once(self, t: Term[Tablet], i: Term[Index]) -> Bool:
         """002, Design Goals: "If a problem arises while scanning the table, such as a unique constraint violation in a
-        unique index, the CREATE INDEX command should abort": the first tablet that finds one is enough. A lemma: no
-        chunk waits for another tablet.
+        unique index, the CREATE INDEX command should abort": the first tablet that finds one is enough, whatever it has
+        yet to apply.
         """
         scans = (self.step == Step.backfill_tablets) & (self.job[i] == Status.in_progress)
         meets = self.checkpoint[t][i] == Checkpoint.in_the_middle
@@ -580,6 +578,15 @@ class BackfillJob(Machine):
         )
         return (self.step == Step.backfill_tablets) & ~undone
 
+    @accepts(find_all_done)
+    def jobs_that_are_given_up_end_at_once(self) -> Bool:
+        """002, Design Goals: "the CREATE INDEX command should abort": for what a job has given up, splits or safe times, it does
+        not wait any longer, nor for what its failed indexes would have needed next.
+        """
+        waits = self.step.any_of(Step.wait_for_splits, Step.get_safe_time)
+        left = some(self.job[i].any_of(Status.in_progress, Status.success) for i in Index)
+        return waits & ~left
+
     @accepts(finish)
     def leaders_are_free_when_the_job_is_erased(self) -> Bool:
         """002, "Create the index table": the master "performs checks to see if another schema change is required", and launches
@@ -587,11 +594,10 @@ class BackfillJob(Machine):
         """
         return self.step == Step.finish
 
-    @lemma
     @accepts(apply_version)
     def tablets_apply_versions_at_any_time(self, t: Term[Tablet]) -> Bool:
         """002: "The HandleAlterTable() RPC call initiates a schema change on all the nodes", also on one that is
-        backfilled. A lemma: alters wait for no job.
+        backfilled, for this table or another, and whichever others have applied it.
         """
         return some(self.known[t][i] != self.permission[i] for i in Index)
 
@@ -607,11 +613,10 @@ class BackfillJob(Machine):
         )
         return self.is_backfilling & unfinished
 
-    @lemma
     @accepts(backfill_chunk)
     def tablets_are_independent(self, t: Term[Tablet]) -> Bool:
         """002, "The index backfill process": "the backfill process on any tablet can proceed independent of the
-        others", wherever those are with it. A lemma: no chunk waits for another tablet.
+        others", wherever those are with it, whichever table they are of; nor does it wait for versions of its table.
         """
         asked = self.step == Step.backfill_tablets
         needed = some(
@@ -670,6 +675,7 @@ class BackfillJob(Machine):
         set to DB_REORG." The same holds on the way out.
         """
         drops = after.permission[i] == self.era.removal  # at any time
+        drops = drops | (~self.dropped.has(i) & after.dropped.has(i))
         moved = self._moves(i) & (after.permission[i] != self.permission[i]) & ~drops
         next_one = after.permission[i] == self.permission[i].column(next_permission)
         return moved.implies(next_one & (self.known[t][i] == self.permission[i]))
@@ -877,12 +883,13 @@ class BackfillJob(Machine):
     @invariant
     def delete_markers_are_retained(self, i: Term[Index], t: Term[Tablet]) -> Bool:
         """002: "compactions for the Index table would not reclaim the delete markers until the backfill process
-        is complete".
+        is complete"; of an index that has failed nobody will read.
         """
         before = self.permission[i].any_of(
             Permission.delete_only, Permission.write_and_delete, Permission.do_backfill
         )
         incomplete = before & (self.checkpoint[t][i] != Checkpoint.done)
+        incomplete = incomplete & (self.job[i] != Status.failed)
         return incomplete.implies(self.retains_delete_markers.has(i))
 
     @liveness
@@ -900,22 +907,30 @@ class BackfillJob(Machine):
 
     @invariant
     def splitting_is_off_only_during_a_job(self) -> Bool:
-        """`is_backfilling` keeps tablets from splitting; it never outlives the job's steps (yugabyte-db #33009)."""
-        return self.is_backfilling == (self.step != Step.none)
+        """`is_backfilling` keeps tablets from splitting; it never outlives the job's steps (yugabyte-db #33009), of which
+        the last one comes when the job is erased.
+        """
+        under_way = ~self.step.any_of(Step.none, Step.finish)
+        off = self.is_backfilling
+        return under_way.implies(off) & off.implies(self.step != Step.none)
 
     @lemma
     def tablets_are_one_permission_behind(self, i: Term[Index], t: Term[Tablet]) -> Bool:
-        """A tablet knows an index as it is, or as it was before; as it was at any time when that is dropped."""
+        """A tablet knows an index as it is, or as it was before; as it was at any time when that is dropped, which may be at
+        once where nothing has been written to it.
+        """
         only_when(self.era.removal_states)
         known, now = self.known[t][i], self.permission[i]
         unheard = (~self.created.has(i)).implies(known == Permission.absent)
         beyond = known.any_of(Permission.delete_only_while_removing, Permission.index_unused)
         dropped = (now == self.era.removal).implies(~beyond)
+        unwritten = self.dropped.has(i) & (now == Permission.index_unused)
+        unwritten = unwritten & known.any_of(Permission.absent, Permission.delete_only)
         return (
             unheard
             & dropped
             & every(
-                (now == following).implies(known.any_of(before, following))
+                (now == following).implies(known.any_of(before, following) | unwritten)
                 for before, following in pairwise(Permission)
                 if following is not self.era.removal
             )
@@ -1004,13 +1019,12 @@ class BackfillJob(Machine):
 
     @lemma
     def delete_markers_go_when_built(self, i: Term[Index]) -> Bool:
-        """Until an index is built its delete markers are retained."""
+        """Until an index is built, or has failed, its delete markers are retained."""
         before = self.permission[i].any_of(
             Permission.delete_only, Permission.write_and_delete, Permission.do_backfill
         )
-        return (before & (self.job[i] != Status.success)).implies(
-            self.retains_delete_markers.has(i)
-        )
+        over = self.job[i].any_of(Status.success, Status.failed)
+        return (before & ~over).implies(self.retains_delete_markers.has(i))
 
     @final
     def nothing_is_going_on(self) -> Bool:

@@ -381,6 +381,14 @@ class BackfillLeaders(Machine):
         return (after.failed & ~self.failed).implies(self.unanswered)
 
     @step_property
+    def tablets_answer_new_leaders(self, after: Self) -> Bool:
+        """002, "Handling node restarts and leadership changes": the job need not "be restarted if there is a leadership
+        change": no tablet counts as silent that has answered until then, and that the new leader has yet to ask.
+        """
+        elected = after.term != self.term
+        return (elected & after.unanswered).implies(self.unanswered)
+
+    @step_property
     def completed_builds_are_published(self, after: Self) -> Bool:
         """002, Finalize the index: "Once the index build is successfully completed on all the tablets of the table, the table
         state is updated to READ_WRITE_AND_DELETE": a tablet that is done has nothing left to answer.

@@ -13,7 +13,13 @@ from stagewright.machines.yugabytedb.backfill.backfill_states import (
     YUGABYTE_2,
     YUGABYTE_2026,
 )
-from stagewright.machines.yugabytedb.backfill.backfill_table import CLIENT, MASTER, WEAK, Index
+from stagewright.machines.yugabytedb.backfill.backfill_table import (
+    CLIENT,
+    MASTER,
+    WEAK,
+    Index,
+    progress_of,
+)
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.spec import (
     Actor,
@@ -502,12 +508,22 @@ class BackfillRpcs(Machine):
         return (self.permission[i] == Permission.absent).implies(~self.built.has(i))
 
     @step_property
-    def removed_indexes_stay_removed(self, after: Self, i: Term[Index]) -> Bool:
-        """An index that is on its way out does not come back, and one that is gone is gone."""
-        gone = (self.permission[i] == Permission.absent).implies(
-            after.permission[i] == Permission.absent
-        )
-        return gone & self._is_removed(i).implies(after._is_removed(i))
+    def permissions_never_go_back(self, after: Self, i: Term[Index]) -> Bool:
+        """002, "Intermediate states": an index "moves through the following 4 states", in their order and whoever leads, or is
+        "cleaned up and deleted": what is on its way out does not come back, and what is gone is gone.
+        """
+        was_gone = self.permission[i] == Permission.absent
+        gone = after.permission[i] == Permission.absent
+        forward = progress_of(after.permission[i]) >= progress_of(self.permission[i])
+        return (gone & self._is_removed(i)) | (forward & ~was_gone)
+
+    @step_property
+    def checkpoints_are_kept(self, after: Self, i: Term[Index]) -> Bool:
+        """002, "Checkpointing": the master "persists the checkpointing info": a tablet that is done for an index is so until
+        that has a result, whatever else is answered, and whoever leads.
+        """
+        builds = (self.job[i] == Status.in_progress) & (after.job[i] == Status.in_progress)
+        return (builds & self.done.has(i)).implies(after.done.has(i))
 
     @invariant
     def nobody_joins_a_job(self, i: Term[Index]) -> Bool:

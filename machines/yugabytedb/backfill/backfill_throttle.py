@@ -20,6 +20,7 @@ from stagewright.spec import (
     LeadsTo,
     Machine,
     Number,
+    NumberVar,
     Term,
     accepts,
     action,
@@ -52,7 +53,7 @@ from stagewright.spec import (
 )
 
 TABLET_SERVER = Actor("tablet server")
-SLOTS = 1  # `num_concurrent_backfills_allowed`
+SLOTS_MAX = 2  # of `num_concurrent_backfills_allowed`
 RATE = 2  # `backfill_index_rate_rows_per_sec`
 ROWS = 5  # of a tablet
 DEADLINE = 3  # seconds: `index_backfill_rpc_timeout_ms`
@@ -84,7 +85,8 @@ class BackfillThrottle(Machine):
     read = per(Task, number(0, ROWS))  # rows that were read and not yet answered
     recorded = per(Task, number(0, ROWS))  # the checkpoint
     server = constant(per(Task, one_of(Server, init=ANY)))
-    slots_in_use = per(Server, number(0, SLOTS + 1))
+    slots: NumberVar = constant(number(1, SLOTS_MAX, init=ANY))  # of each tablet server
+    slots_in_use = per(Server, number(0, SLOTS_MAX + 1))
     this_second = per(Task, number(0, ROWS))  # "the number of rows being processed per second"
     # what has happened
     read_in_second = history(per(Task, number(0, ROWS)))
@@ -174,7 +176,7 @@ class BackfillThrottle(Machine):
     # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _has_free_slot(self, task: Term[Task]) -> Bool:
-        return self.slots_in_use[self.server[task]] < SLOTS
+        return self.slots_in_use[self.server[task]] < self.slots
 
     def _free_slot(self, task: Term[Task]) -> None:
         server = self.server[task]
@@ -209,7 +211,7 @@ class BackfillThrottle(Machine):
         """002: "the maximum number of backfill operations happening on any YB-TServer across tablets can also be
         specified in order to rate-limit backfilling".
         """
-        return self._running(s) <= SLOTS
+        return self._running(s) <= self.slots
 
     @invariant
     def slots_are_given_back(self, s: Term[Server]) -> Bool:
@@ -221,7 +223,9 @@ class BackfillThrottle(Machine):
         """The limit is that of "any YB-TServer": what runs on other servers, for whichever table, takes no slot.
         Of several that wait for one slot, which comes first is the server's affair.
         """
-        free = every((self.server[task] == s).implies(self._running(s) < SLOTS) for s in Server)
+        free = every(
+            (self.server[task] == s).implies(self._running(s) < self.slots) for s in Server
+        )
         rival = some(
             (other != task)
             & (self.server[other] == self.server[task])
@@ -237,7 +241,7 @@ class BackfillThrottle(Machine):
         """002, Design Goals: the build is distributed, "utilizing multiple/all nodes in the cluster". A lemma: tablets are asked
         independently, and free slots are given.
         """
-        return every(self._running(s) == SLOTS for s in Server)
+        return every(self._running(s) > 0 for s in Server)
 
     @invariant
     def rate_is_bounded(self, task: Term[Task]) -> Bool:

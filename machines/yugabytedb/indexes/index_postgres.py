@@ -184,6 +184,9 @@ class PostgresIndex(IndexLife):
         """An index that has failed, too, stays until postgres drops it."""
         return self.permission
 
+    def _is_in_catalog(self) -> Bool:
+        return self.flags != Flags.none
+
     def _is_ready(self) -> None:
         require(self.flags == Flags.indisready, "indisready is committed")
 
@@ -206,19 +209,20 @@ class PostgresIndex(IndexLife):
         """F1, section 4: a backend may write entries only if no other deletes rows without them."""
         writes = self.cached[a].column(lambda f: f.permission.write)
         deletes = self.cached[b].column(lambda f: f.permission.delete)
-        return (self.permission.column(lambda p: p.kept) & writes).implies(deletes)
+        return (self._is_in_catalog() & writes).implies(deletes)
 
     @invariant
     def what_one_backend_reads_the_others_write(self, a: Term[Server], b: Term[Server]) -> Bool:
         """F1, section 4: a backend may read the index only if no other leaves entries out."""
         reads = self.cached[a].column(lambda f: f.permission.read)
         writes = self.cached[b].column(lambda f: f.permission.write)
-        return (self.permission.column(lambda p: p.kept) & reads).implies(writes)
+        return (self._is_in_catalog() & reads).implies(writes)
 
     @invariant
     def backfill_waits_for_every_backend(self, s: Term[Server]) -> Bool:
         """002: the backfill begins when "all the schema changes converge"; here, when every backend writes."""
         running = (self.job == Job.running) & (self.permission == self.backfilled_at())
+        running = running & self._is_in_catalog()
         return running.implies(self.cached[s].column(lambda f: f.permission.write))
 
     @lemma
@@ -228,6 +232,7 @@ class PostgresIndex(IndexLife):
         `ysql`, where every backend has read that by then; before there was a barrier nothing else says so.
         """
         running = (self.job == Job.running) & (self.permission == self.backfilled_at())
+        running = running & self._is_in_catalog()
         return running.implies(self.flags.column(lambda f: f.permission.write))
 
     @invariant
@@ -258,13 +263,18 @@ class PostgresIndex(IndexLife):
         return (self.flags == Flags.indisvalid).implies(published)
 
     @step_property
-    def published_indexes_go_on_serving_reads(self, after: Self) -> Bool:
+    def published_indexes_go_on_serving_reads(self, after: Self, s: Term[Server]) -> Bool:
         """002: "All the queries/updates continue against MyTable (and the existing indexes if any)": what clients read by
-        this index, they do so while another one of the table is added.
+        this index, they do so while another one of the table is added, and on every server that knows it.
         """
-        serves = self.served().column(lambda p: p.read)
+        serves, reads = (
+            self.served().column(lambda p: p.read),
+            self.learned[s].column(lambda p: p.read),
+        )
         stays = after.permission == Permission.read_write_and_delete
-        return (serves & stays).implies(after.served().column(lambda p: p.read))
+        goes_on = serves.implies(after.served().column(lambda p: p.read))
+        goes_on = goes_on & reads.implies(after.learned[s].column(lambda p: p.read))
+        return stays.implies(goes_on)
 
     @accepts(alter_another_index)
     def indexes_do_not_wait_for_each_other(self) -> Bool:
@@ -303,14 +313,19 @@ class PostgresIndex(IndexLife):
     @accepts(drop_index_in_postgres)
     def indexes_are_dropped_at_any_time(self) -> Bool:
         """DROP INDEX does not wait for the job that builds the index."""
-        return self.permission != Permission.absent
+        return self._is_in_catalog()
 
     @invariant
     def a_dropped_index_has_no_flags(self) -> Bool:
-        """The index is in postgres's catalog exactly while DocDB has it: no other index's versions delete its table
+        """DocDB has the index while it is in postgres's catalog: no other index's versions delete its table
         (YugabyteDB's release notes, 2024.2.6.0-b89).
         """
-        return (self.flags == Flags.none) == (self.permission == Permission.absent)
+        return self._is_in_catalog().implies(self.permission != Permission.absent)
+
+    @liveness
+    def dropped_indexes_are_deleted(self) -> LeadsTo:
+        """002, Design Goals: an index is "cleaned up and deleted": what is in no catalog leaves no table behind."""
+        return leads_to(self.drop_requested, self.permission == Permission.absent)
 
     # -- lemmas for the proof --------------------------------------------------------------------------
 
@@ -336,13 +351,15 @@ class PostgresIndex(IndexLife):
         """What a backend has cached are the flags that are committed, or those before."""
         only_when(self.era.backends_barrier)
         behind = some((self.flags == new) & (self.cached[s] == old) for old, new in pairwise(Flags))
-        return self.is_gone() | (self.cached[s] == self.flags) | behind
+        dropped = ~self._is_in_catalog() & (self.version > 0)
+        return dropped | (self.cached[s] == self.flags) | behind
 
     @lemma
     def backends_write_before_the_backfill(self, s: Term[Server]) -> Bool:
         """From DO_BACKFILL on, every backend has `indisready`."""
         only_when(self.era.backends_barrier)
         begun = self.permission.any_of(Permission.do_backfill, Permission.read_write_and_delete)
+        begun = begun & self._is_in_catalog()
         ready = self.flags.any_of(Flags.indisready, Flags.indisvalid)
         return begun.implies(ready & self.cached[s].column(lambda f: f.permission.write))
 
@@ -373,12 +390,16 @@ class PostgresIndex(IndexLife):
         IndexLife.report,
         IndexLife.finish_backfill,
         IndexLife.find_violation,
+        IndexLife.publish,
+        IndexLife.give_up,
         IndexLife.forget_job,
+        IndexLife.finish_alter,
         of=(flags, cached),
     )
     def servers_wait_for_no_backend(self) -> None:
         """002, "Create the index table": "The exact set of updates to the system catalog vary based on the API"; the schema change "on
-        all the nodes" does not: servers apply and report it whichever flags backends have read, and jobs come to their end.
+        all the nodes" does not: servers apply and report it whichever flags backends have read, jobs come to their end, and
+        so does the alter of their table.
         """
 
     @independent(

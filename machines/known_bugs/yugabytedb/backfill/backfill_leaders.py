@@ -6,13 +6,14 @@ from stagewright.machines.yugabytedb.backfill.backfill_leaders import (
     REMOVING,
     ROWS,
     TABLET,
+    TERMS,
     BackfillLeaders,
     Intent,
     Thread,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_table import CLIENT, MASTER, WEAK
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.spec import Bool, Term, action, choose, every, require, some
+from stagewright.spec import Bool, Term, action, bounded, choose, every, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 CREATE_TABLE = 'design document 002, "Create the index table"'
@@ -41,6 +42,20 @@ class TheNextLeaderAsksForAll(BackfillLeaders):
         super().fail_over()
         builds = self.permission == Permission.do_backfill
         self.checkpoint = choose(builds, 0, self.checkpoint)
+
+
+@known_bug("002-390", LEADERS, breaks=BackfillLeaders.tablets_answer_new_leaders)
+class TabletsAreSilentUntilTheyAnswer(BackfillLeaders):
+    """A tablet that has not answered a new leader yet counts as one that does not: the index is given up as another master
+    is elected.
+    """
+
+    @action(spends=BackfillLeaders.failovers)
+    def fail_over(self) -> None:
+        """The tablet has never answered that one."""
+        bounded(self.term < TERMS, "a term is left")
+        self.term = self.term + 1
+        self.unanswered = self.permission == Permission.do_backfill
 
 
 @known_bug(

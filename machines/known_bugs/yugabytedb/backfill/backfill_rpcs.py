@@ -132,6 +132,57 @@ class ChunksRunAnyTime(BackfillRpcs):
         return self.rpc[r].at == At.sent
 
 
+@known_bug(
+    "002-391",
+    OUTLAST,
+    breaks=BackfillRpcs.permissions_never_go_back,
+    sizes={Index: 1},
+    budgets={BackfillRpcs.aborts: 0},
+)
+class NextLeaderAltersAnew(BackfillRpcs):
+    """A new leader finds an index at DO_BACKFILL of which no job is recorded, and begins with its last alter once more."""
+
+    @action(spends=BackfillRpcs.changes)
+    def fail_over(self) -> None:
+        """What the old leader was about to launch is not known."""
+        super().fail_over()
+        for i in Index:
+            left = (self.permission[i] == Permission.do_backfill) & self.job[i].is_none()
+            self.permission[i] = choose(left, Permission.write_and_delete, self.permission[i])
+
+
+@known_bug(
+    "002-392",
+    'design document 002: READ_WRITE_AND_DELETE "is the final state"',
+    breaks=BackfillRpcs.permissions_never_go_back,
+    sizes={Index: 1},
+    budgets={BackfillRpcs.aborts: 0},
+)
+class NextLeaderBackfillsAnew(BackfillRpcs):
+    """A new leader finds no job of an index that is published, and has it backfilled once more: nobody reads it meanwhile."""
+
+    @action(spends=BackfillRpcs.changes)
+    def fail_over(self) -> None:
+        """What has come of a job that is erased is not known."""
+        super().fail_over()
+        for i in Index:
+            left = (self.permission[i] == Permission.read_write_and_delete) & self.job[i].is_none()
+            self.permission[i] = choose(left, Permission.do_backfill, self.permission[i])
+
+
+@known_bug("002-393", CHECKPOINTING, breaks=BackfillRpcs.checkpoints_are_kept)
+class RefusalsBeginTheTabletAnew(BackfillRpcs):
+    """A tablet that refuses a request for one index is taken for one that nobody has asked: of the others, too, it is done
+    once more.
+    """
+
+    @action(by=MASTER, fair=WEAK)
+    def handle_refusal(self, r: Term[Request]) -> None:
+        """What it has done is forgotten."""
+        super().handle_refusal(r)
+        self.done = frozenset[Index]()
+
+
 # -- what is never done ----------------------------------------------------------------------------
 
 

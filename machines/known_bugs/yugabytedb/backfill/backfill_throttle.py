@@ -6,7 +6,6 @@ from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK
 from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
     RATE,
     ROWS,
-    SLOTS,
     TABLET_SERVER,
     BackfillThrottle,
     Request,
@@ -186,6 +185,23 @@ class CheckpointsGoWithTheLeader(BackfillThrottle):
         self.recorded[task] = 0
 
 
+@known_bug(
+    "002-406",
+    "design document 002: the maximum number of backfill operations on any YB-TServer",
+    breaks=BackfillThrottle.slots_are_given_back,
+    sizes={Server: 1},
+)
+class SlotsGoWithTheLeader(BackfillThrottle):
+    """A leader goes away, and all slots of its server are free: also those in which other tablets are read."""
+
+    @action(spends=BackfillThrottle.crashes)
+    def lose_leader(self, task: Term[Task]) -> None:
+        """What it was doing is gone, and the server counts from nought."""
+        require(self.request[task] == Request.running, "request has a slot")
+        self._end(task)
+        self.slots_in_use[self.server[task]] = 0
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 
@@ -285,7 +301,7 @@ class OneLimitForTheCluster(BackfillThrottle):
 
     def _has_free_slot(self, task: Term[Task]) -> Bool:
         return super()._has_free_slot(task) & (
-            count(self.request[o] == Request.running for o in Task) < SLOTS
+            count(self.request[o] == Request.running for o in Task) < self.slots
         )
 
 

@@ -136,6 +136,20 @@ class AnotherIndexMovesTheFailedOne(PostgresIndex):
         return self.permission.column(lambda p: p.following if p.removed else p)
 
 
+@known_bug("002-408", GO_ON, breaks=PostgresIndex.published_indexes_go_on_serving_reads)
+class OtherVersionsAreLearnedFromNothing(PostgresIndex):
+    """As another index is altered, servers forget what they know of the table, also of an index that they read, until they
+    have the new version.
+    """
+
+    @action(by=MASTER)
+    def alter_another_index(self) -> None:
+        """Nothing of the old version is left."""
+        super().alter_another_index()
+        for s in Server:
+            self.learned[s] = Permission.absent
+
+
 # -- what is never done ----------------------------------------------------------------------------
 
 
@@ -152,6 +166,27 @@ class BackendsKeepWhatIsDropped(PostgresIndex):
         """The index is in the catalog."""
         super().refresh(s)
         require(self.flags != Flags.none, "the index is in the catalog")
+
+
+@known_bug(
+    "002-405",
+    'design document 002: "An aborted index will be cleaned up and deleted"',
+    breaks=PostgresIndex.dropped_indexes_are_deleted,
+)
+class FailedIndexesCountAsDeleted(PostgresIndex):
+    """The permission of an index that has failed says that it is removed: DROP INDEX takes that one out of postgres's catalog
+    alone, and nobody deletes its table.
+    """
+
+    @action(by=POSTGRES)
+    def drop_index_in_postgres(self) -> None:
+        """DROP INDEX: postgres takes the index out of its catalog, and DocDB deletes what is not removed yet."""
+        require(self.flags != Flags.none, "the index is there")
+        failed = self.permission.column(lambda p: p.removed)
+        self.flags = Flags.none
+        self.drop_requested = True
+        self._enter()
+        self.permission = choose(failed, self.permission, Permission.absent)
 
 
 # -- who is refused, or waits ----------------------------------------------------------------------
@@ -250,6 +285,17 @@ class ServersReportWhenTheJobIsDone(PostgresIndex):
     def report(self, s: Term[Server]) -> None:
         require(self.job == Job.none, "no job is running")
         super().report(s)
+
+
+@known_bug("002-394", CREATE_TABLE, breaks=PostgresIndex.servers_wait_for_no_backend)
+class AltersEndWhenBackendsKnow(PostgresIndex):
+    """The alter of the table to an index that serves reads is over when every backend has read so: by one that hangs it never is."""
+
+    @action(by=MASTER, fair=WEAK)
+    def finish_alter(self) -> None:
+        known = every(self.cached[s] == Flags.indisvalid for s in Server)
+        require(known, "every backend may use the index")
+        super().finish_alter()
 
 
 BUGS = known_bugs_in(globals())

@@ -9,6 +9,7 @@ from stagewright.machines.yugabytedb.indexes.index_actors import MASTER, Server
 from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_rows import (
     LAST,
+    STORAGE,
     HybridTime,
     IndexRows,
     PromptIndex,
@@ -511,6 +512,23 @@ class TransactionsCommitOneAtATime(IndexRows):
         others = some((o != s) & self._is_pending(o) for o in Server)
         require(~others, "no other transaction is pending")
         super().commit(s, time)
+
+
+@known_bug(
+    "002-395",
+    "design document 002, Index backfill on a single tablet: compactions",
+    breaks=IndexRows.delete_markers_go_under_writes,
+    sizes={Server: 1},
+    budgets={IndexRows.writes: 2, IndexRows.drops: 0},
+)
+class CompactionsWaitForTransactions(IndexRows):
+    """A compaction of the index waits until no transaction is pending: for a terminal that is left open, too."""
+
+    @action(by=STORAGE)
+    def compact(self, r: Term[Row], v: Term[Value]) -> None:
+        """A compaction reclaims a delete marker of the index."""
+        require(~some(self._is_held(q) for q in Row), "no row is locked")
+        super().compact(r, v)
 
 
 @known_bug(

@@ -22,7 +22,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
 from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
-from stagewright.machines.yugabytedb.backfill.backfill_throttle import ROWS, SLOTS, BackfillThrottle
+from stagewright.machines.yugabytedb.backfill.backfill_throttle import ROWS, BackfillThrottle
 from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import Machine, choose, every, require, some
@@ -45,7 +45,7 @@ NAMES = [name for name, place in SHIPPED.items() if ".yugabytedb.backfill." in p
         ("backfill-split", 690),
         ("backfill-safe-time", 38_941),
         ("backfill-leaders", 15_628),
-        ("backfill-throttle", 36_048),
+        ("backfill-throttle", 55_736),
         ("backfill-tablet", 14),
         ("backfill-versions", 23_966),
     ],
@@ -282,7 +282,7 @@ class EverybodyGetsASlot(BackfillThrottle):
     """`num_concurrent_backfills_allowed` is not looked at."""
 
     def _has_free_slot(self, task: Any) -> Any:
-        return self.slots_in_use[self.server[task]] <= SLOTS
+        return self.slots_in_use[self.server[task]] <= self.slots
 
 
 class NoRate(BackfillThrottle):

@@ -360,4 +360,113 @@ class DroppedIndexesFailWhenAllHaveBegun(BackfillJob):
         super().fail_index(t, i)
 
 
+@known_bug(
+    "002-396",
+    CONVERGE,
+    breaks=BackfillJob.indexes_move_on_while_others_are_built,
+    sizes={Tablet: 1},
+    budgets={BackfillJob.faults: 0},
+)
+class DeletionsComeFirst(BackfillJob):
+    """No index moves on as long as the table of another one is to be deleted, which may take long."""
+
+    @action(by=MASTER, fair=WEAK)
+    def launch_next_version(self) -> None:
+        unused = some(self.permission[i] == Permission.index_unused for i in Index)
+        require(~unused, "no index is to be deleted")
+        super().launch_next_version()
+
+
+@known_bug(
+    "002-397",
+    'design document 002: "An aborted index will be cleaned up and deleted"',
+    breaks=BackfillJob.unused_indexes_are_deleted_while_others_are_built,
+    sizes={Tablet: 1},
+    budgets={BackfillJob.faults: 0},
+)
+class DeletionsComeLast(BackfillJob):
+    """The table of an index that nobody uses is deleted when no other one is on its way in or out."""
+
+    @action(by=MASTER, fair=WEAK)
+    def delete_index(self, i: Term[Index]) -> None:
+        require(~some(self._moves(o) for o in Index), "no index is to move on")
+        super().delete_index(i)
+
+
+@known_bug(
+    "002-398",
+    ON_ALL_NODES,
+    breaks=BackfillJob.tablets_apply_versions_at_any_time,
+    budgets={BackfillJob.faults: 0},
+)
+class TabletsApplyVersionsInTurn(BackfillJob):
+    """A tablet that has heard of an index applies nothing more until every other one has heard of it, which may be down."""
+
+    @action(fair=WEAK)
+    def apply_version(self, t: Term[Tablet]) -> None:
+        absent = Permission.absent
+        ahead = some(
+            (self.permission[i] != absent)
+            & (self.known[t][i] != absent)
+            & (self.known[o][i] == absent)
+            for o in Tablet
+            for i in Index
+        )
+        require(~ahead, "every other tablet has heard of its indexes")
+        super().apply_version(t)
+
+
+@known_bug(
+    "002-399",
+    'design document 002: "such as a unique constraint violation in a unique index"',
+    breaks=BackfillJob.violations_fail_the_index_at_once,
+    sizes={Tablet: 1},
+    budgets=NO_FAULT,
+)
+class ViolationsAreToldAfterAlters(BackfillJob):
+    """A tablet that finds two rows with one key applies first what is altered of its table, for whichever index."""
+
+    @action(by=MASTER, fair=WEAK)
+    def fail_index(self, t: Term[Tablet], i: Term[Index]) -> None:
+        require(self._is_current(t), "the tablet has the version")
+        super().fail_index(t, i)
+
+
+@known_bug(
+    "002-400",
+    'design document 002: "the backfill process on any tablet can proceed independent of the others"',
+    breaks=BackfillJob.tablets_are_independent,
+    sizes={Tablet: 1},
+    budgets=NO_FAULT,
+)
+class ChunksWaitForAlters(BackfillJob):
+    """A tablet is asked for its next chunk when it has applied what is altered of its table, for whichever index."""
+
+    @action(by=MASTER, fair=WEAK)
+    def backfill_chunk(self, t: Term[Tablet]) -> None:
+        require(self._is_current(t), "the tablet has the version")
+        super().backfill_chunk(t)
+
+
+@known_bug(
+    "002-407",
+    ABORTS,
+    breaks=BackfillJob.jobs_that_are_given_up_end_at_once,
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJob.faults: 0},
+)
+class WhatIsGivenUpIsWaitedFor(BackfillJob):
+    """A job that has given up goes through its steps all the same: it waits for the splits, and the safe times, that took too
+    long.
+    """
+
+    @BackfillJob.step.step(Step.backfill_tablets, Step.allow_gc, by=MASTER, fair=WEAK)
+    def find_all_done(self) -> None:
+        """J4, after J1 to J3."""
+        undone = some(self._is_to_do(t, i) for t in Tablet for i in Index)
+        require(~undone, "every tablet is done")
+        for i in Index:
+            self.job[i] = choose(self._left(i), Status.success, self.job[i])
+
+
 BUGS = known_bugs_in(globals())
