@@ -307,10 +307,10 @@ class DesignDocuments(Machine):
         put off that, or what is written of design documents.
         """
 
-    @independent(define, delete, answer, of=(files, rows, groups))
+    @independent(define, delete, start_group, answer, of=(files, rows, groups))
     def queries_and_definitions_wait_for_no_index(self) -> None:
         """004, of a definition that is changed: "the query can operate on older file (different signature) and new index file can
-        be created independently": neither of the two waits until that is built.
+        be created independently": neither of the two waits until that is built, nor does the new one until the older is gone.
         """
 
     @final

@@ -331,4 +331,20 @@ class QueriesEndWhenAllIsBuilt(DesignDocuments):
         super().answer()
 
 
+@known_bug(
+    "004-250",
+    STRUCTURES,
+    breaks=DesignDocuments.queries_and_definitions_wait_for_no_index,
+)
+class NoNewFileBesideAnUnusedOne(DesignDocuments):
+    """A definition that was changed had no group server until the file of the older one was removed, which a query may read."""
+
+    @action(by=SERVER, fair=WEAK)
+    def start_group(self, d: Term[DesignDocument], definition: Term[Definition]) -> None:
+        """A request comes for a definition, and every file is one that is used."""
+        used = every(self.files.has(file).implies(self._is_used(file)) for file in each(File))
+        require(used, "no file is left of an older definition")
+        super().start_group(d, definition)
+
+
 BUGS = known_bugs_in(globals())
