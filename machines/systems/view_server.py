@@ -117,6 +117,8 @@ class ViewServer(Machine):
             IndexCompaction.set_passive,
             IndexCompaction.set_cleanup,
             IndexCompaction.lose_headers,
+            # here a batch of what is paused would not be taken over: `updates_are_seen_whatever_moves`
+            IndexCompaction.updates_are_seen_while_it_compacts,
         ),
     )
 
@@ -335,6 +337,15 @@ class ViewServer(Machine):
         """
         switches = self.file.compactor == Compactor.renamed
         return self.indexes.main.group[p].abit & ~switches
+
+    @accepts(take_over)
+    def updates_are_seen_whatever_moves(self, p: Term[Partition]) -> Bool:
+        """004: "queries will see updates applied to btree at shortest intervals": a batch that is written of what is indexable
+        is taken over, whatever is compacted, or on transfer.
+        """
+        batch = self.file.written
+        written = ~batch.is_empty() & (batch.head.partition == p)
+        return written & ~self.indexes.main.paused.has(p)
 
     @accepts(cancel)
     def what_has_no_rows_yet_is_cancelled_at_any_time(self, p: Term[Partition]) -> Bool:

@@ -120,6 +120,7 @@ class PausedPartitionsAreNotCopied(ViewServer):
             IndexCompaction.set_passive,
             IndexCompaction.set_cleanup,
             IndexCompaction.lose_headers,
+            IndexCompaction.updates_are_seen_while_it_compacts,
         ),
     )
 
@@ -433,6 +434,23 @@ class OneUpdaterForBothIndexes(ViewServer):
     def index_replica(self, p: Term[Partition]) -> None:
         require(self.file.updating.is_none(), "the updater of the main index does not run")
         self.indexes.index_replica(p)
+
+
+@known_bug(
+    "004-256",
+    'design document 004: "queries will see updates applied to btree at shortest intervals"',
+    breaks=ViewServer.updates_are_seen_whatever_moves,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class BatchesWaitForTheReplicaIndex(ViewServer):
+    """No batch was taken over while the replica index had a copy to clean up: both have their headers in one step."""
+
+    @action(fair=WEAK)
+    def take_over(self, p: Term[Partition]) -> None:
+        """The replica index is clean."""
+        require(~self.indexes.replica.group[p].content.cbit, "no copy is left to clean up")
+        super().take_over(p)
 
 
 @known_bug(
