@@ -422,14 +422,6 @@ class PartitionReplicas(Machine):
 
     @lemma
     @sometimes
-    def a_failover_is_initiated(self, p: Term[Partition]) -> Bool:
-        """004: "Failover initiated", with "main index: not-present" and "replica index: active, unindexable". A lemma: a replica is
-        marked as soon as it is active.
-        """
-        return self.on_transfer.has(p) & self._is_row(p, Failover.initiated)
-
-    @lemma
-    @sometimes
     def a_transfer_is_started(self, p: Term[Partition]) -> Bool:
         """004: "Started indexing partition on main index": "passive, indexable" there. A lemma: transfers start at once."""
         return self.on_transfer.has(p) & self._is_row(p, Failover.started)

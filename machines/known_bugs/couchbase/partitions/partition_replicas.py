@@ -15,7 +15,11 @@ REQUESTS = 'design document 004: the view engine "just performs such requests"'
 # -- what goes wrong -------------------------------------------------------------------------------
 
 
-@known_bug("004-33", FAILOVER, breaks=PartitionReplicas.a_failover_is_initiated)
+@known_bug(
+    "004-33",
+    FAILOVER,
+    breaks=PartitionReplicas.replicas_are_unindexable_as_soon_as_they_are_active,
+)
 class TheReplicaIsIndexedOn(PartitionReplicas):
     """A replica that is queried becomes unindexable only when the main index has begun with the partition."""
 

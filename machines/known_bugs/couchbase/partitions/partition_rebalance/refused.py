@@ -221,7 +221,7 @@ class TakenOverTogether(PartitionRebalance):
 @known_bug(
     "004-196",
     REBALANCE,
-    breaks=PartitionRebalance.old_partitions_are_cleaned_up_whatever_is_queried,
+    breaks=PartitionRebalance.rebalances_wait_for_no_query,
     sizes={Partition: 1},
 )
 class KeptForQueries(PartitionRebalance):
@@ -344,6 +344,25 @@ class OldIndexesAreReleasedTogether(PartitionRebalance):
         through = every(self.move[q].any_of(Move.none, Move.mapped) for q in Partition)
         require(through, "the map names the new node of all that moves")
         self.nodes[old].mark_indexable(p)
+
+
+@known_bug(
+    "004-255",
+    REBALANCE,
+    breaks=PartitionRebalance.old_partitions_are_cleaned_up_one_by_one,
+    budgets={PartitionRebalance.queries: 0},
+)
+class OldCopiesAreRemovedTogether(PartitionRebalance):
+    """What has moved was marked for cleanup on the old node when no other partition moved from there, so as to clean up once."""
+
+    @PartitionRebalance.move.step(Move.released, Move.none, by=MANAGER, fair=WEAK)
+    def finish(self, p: Term[Partition], old: Term[Node]) -> None:
+        """Nothing else moves from the node."""
+        require(self.origin[p] == old, "partition moves from the node")
+        others = some((self.origin[q] == old) & (self.move[q] != Move.released) for q in Partition)
+        require(~others, "all that moves from the node has moved")
+        self._leave(p)
+        self.nodes[old].set_cleanup(p)
 
 
 @known_bug(
