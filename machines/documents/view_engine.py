@@ -164,6 +164,7 @@ VIEW_ENGINE = Document(
                 IndexTriggers.a_cleanup_removes_all_that_is_to_be_removed,
                 IndexTriggers.cleanups_wait_only_for_other_workers,
                 IndexTriggers.cleanups_end_while_documents_change,
+                IndexTriggers.what_comes_to_be_indexed_stops_no_cleaner,
                 IndexTriggers.partitions_are_cleaned_up,
             ),
         ),
