@@ -110,7 +110,7 @@ class PartitionReplicas(Machine):
     writes = budget(2, doc="mutations of documents")
     requests = budget(5, doc="requests of the cluster manager")
 
-    exercised_at = scopes({}, {Partition: 1, writes: 3, requests: 6})
+    exercised_at = scopes({}, {Partition: 1, writes: 3, requests: 6}, {requests: 8, writes: 0})
 
     main = part(PartitionGroup, without=MARKS)
     replica = part(PartitionGroup)
