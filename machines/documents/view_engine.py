@@ -104,6 +104,7 @@ VIEW_ENGINE = Document(
                 IndexUpdate.the_pipeline_is_full,
                 IndexUpdate.updates_wait_for_no_end_of_changes,
                 IndexUpdate.loader_and_mapper_work_while_the_writer_does,
+                IndexUpdate.mapper_and_writer_work_while_the_loader_does,
                 ViewServer.the_file_has_the_rows_of_the_index,
                 ViewServer.both_updaters_are_at_work,
             ),
