@@ -49,6 +49,7 @@ VIEW_ENGINE = Document(
                 DesignDocuments.a_query_goes_on_with_the_older_file,
                 DesignDocuments.queries_outlast_their_definitions,
                 DesignDocuments.only_what_is_defined_is_indexed,
+                DesignDocuments.definitions_are_changed_to_any_other,
                 DesignDocuments.definitions_are_deleted_under_queries,
                 DesignDocuments.groups_outlast_other_definitions,
                 DesignDocuments.indexes_are_built_independently,

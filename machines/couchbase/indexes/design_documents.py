@@ -274,6 +274,15 @@ class DesignDocuments(Machine):
         built = (self.definition[d] == definition) & (self.rows[file] == definition)
         return built & self.reading.is_none()
 
+    @accepts(define)
+    def definitions_are_changed_to_any_other(
+        self, d: Term[DesignDocument], definition: Term[Definition]
+    ) -> Bool:
+        """004: "if a ddoc definition is changed", or "multiple design documents are defined with same definition": a client may
+        write any, whatever this design document has said, and others say.
+        """
+        return self.definition[d] != definition
+
     @accepts(delete)
     def definitions_are_deleted_under_queries(self, d: Term[DesignDocument]) -> Bool:
         """004: "if a ddoc definition is changed while a query is under processing": or deleted, which can be done then."""

@@ -351,8 +351,10 @@ class PartitionRebalance(Machine):
     # -- promises ----------------------------------------------------------------------------------------
 
     @accepts(query)
-    def queries_come_during_a_rebalance(self) -> Bool:
-        """004: "No matter when a query happens": it is sent to the nodes, whatever moves."""
+    def queries_come_during_a_rebalance(self, newest: Bool) -> Bool:
+        """004: "No matter when a query happens": it is sent to the nodes, whatever moves, and whether or not it asks for the
+        newest.
+        """
         return ~self.querying & every(self.master[p].is_some() for p in Partition)
 
     @accepts(write)

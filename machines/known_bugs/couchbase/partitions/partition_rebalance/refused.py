@@ -329,6 +329,24 @@ class QueriesWaitForTheRebalance(PartitionRebalance):
 
 
 @known_bug(
+    "004-265",
+    'design document 004: "No matter when a query happens"',
+    breaks=PartitionRebalance.queries_come_during_a_rebalance,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.stops: 0},
+)
+class TheNewestIsAskedForWhenNothingMoves(PartitionRebalance):
+    """A query with stale=false, which may have to wait for an index that is paused, was refused while a partition moved."""
+
+    @action(by=CLIENT, spends=PartitionRebalance.queries)
+    def query(self, newest: Bool) -> None:
+        """A query is sent on if it takes what there is, or nothing moves."""
+        rests = every(self.move[p] == Move.none for p in Partition)
+        require(~newest | rests, "no partition moves, or what is indexed will do")
+        super().query(newest)
+
+
+@known_bug(
     "004-230",
     REBALANCE,
     breaks=PartitionRebalance.old_indexes_are_released_one_by_one,
