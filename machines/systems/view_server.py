@@ -232,9 +232,24 @@ class ViewServer(Machine):
         self.file.clean(p)
 
     @action(fair=WEAK)
+    def finish_updater(self) -> None:
+        """The updater has come to the end of every partition of the file."""
+        self.file.finish_updater()
+
+    @action(fair=WEAK)
     def copy(self) -> None:
         """The compactor rebuilds the trees in a new file."""
         self.file.copy()
+
+    @action(fair=WEAK)
+    def apply_sort_files(self, p: Term[Partition]) -> None:
+        """What the updater has written since is applied to the new file."""
+        self.file.apply_sort_files(p)
+
+    @action(fair=WEAK)
+    def rename_file(self) -> None:
+        """The new file is complete, and gets the next number."""
+        self.file.rename_file()
 
     @action(fair=WEAK)
     def switch_file(self) -> None:
@@ -358,10 +373,22 @@ class ViewServer(Machine):
         """004: indexable is "the default state": a mark is taken back whatever is compacted, or transferred."""
         return self.indexes.main.paused.has(p)
 
-    @independent(copy, switch_file, of=indexes)
+    @independent(copy, apply_sort_files, rename_file, switch_file, of=indexes)
     def compactions_wait_for_no_partition(self) -> None:
         """004: "For each btree from the current index file, iterate over all nodes and build a new btree": of whichever partitions
         there are rows; the main index is compacted while partitions move, or are transferred, and replicas indexed.
+        """
+
+    @independent(
+        copy, of=(IndexCompaction.source, IndexCompaction.updating, IndexCompaction.written)
+    )
+    def the_file_is_copied_while_it_is_updated(self) -> None:
+        """004: "While doing the compaction, new changes would be happening to the current index file"."""
+
+    @independent(finish_updater, of=indexes)
+    def updaters_end_whatever_moves(self) -> None:
+        """004: "The updater loops through all partitions": when it has indexed what there is in the file, it ends, whatever is
+        on transfer, or unindexable.
         """
 
     @liveness
