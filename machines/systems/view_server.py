@@ -117,6 +117,8 @@ class ViewServer(Machine):
             IndexCompaction.set_passive,
             IndexCompaction.set_cleanup,
             IndexCompaction.lose_headers,
+            # here a batch of what is paused would not be taken over: `updates_are_seen_whatever_moves`
+            IndexCompaction.updates_are_seen_while_it_compacts,
         ),
     )
 
@@ -230,9 +232,24 @@ class ViewServer(Machine):
         self.file.clean(p)
 
     @action(fair=WEAK)
+    def finish_updater(self) -> None:
+        """The updater has come to the end of every partition of the file."""
+        self.file.finish_updater()
+
+    @action(fair=WEAK)
     def copy(self) -> None:
         """The compactor rebuilds the trees in a new file."""
         self.file.copy()
+
+    @action(fair=WEAK)
+    def apply_sort_files(self, p: Term[Partition]) -> None:
+        """What the updater has written since is applied to the new file."""
+        self.file.apply_sort_files(p)
+
+    @action(fair=WEAK)
+    def rename_file(self) -> None:
+        """The new file is complete, and gets the next number."""
+        self.file.rename_file()
 
     @action(fair=WEAK)
     def switch_file(self) -> None:
@@ -336,6 +353,15 @@ class ViewServer(Machine):
         switches = self.file.compactor == Compactor.renamed
         return self.indexes.main.group[p].abit & ~switches
 
+    @accepts(take_over)
+    def updates_are_seen_whatever_moves(self, p: Term[Partition]) -> Bool:
+        """004: "queries will see updates applied to btree at shortest intervals": a batch that is written of what is indexable
+        is taken over, whatever is compacted, or on transfer.
+        """
+        batch = self.file.written
+        written = ~batch.is_empty() & (batch.head.partition == p)
+        return written & ~self.indexes.main.paused.has(p)
+
     @accepts(cancel)
     def what_has_no_rows_yet_is_cancelled_at_any_time(self, p: Term[Partition]) -> Bool:
         """004: the view engine "just performs such requests": a partition that waits for the cleaner is not wanted any more."""
@@ -347,10 +373,22 @@ class ViewServer(Machine):
         """004: indexable is "the default state": a mark is taken back whatever is compacted, or transferred."""
         return self.indexes.main.paused.has(p)
 
-    @independent(copy, switch_file, of=indexes)
+    @independent(copy, apply_sort_files, rename_file, switch_file, of=indexes)
     def compactions_wait_for_no_partition(self) -> None:
         """004: "For each btree from the current index file, iterate over all nodes and build a new btree": of whichever partitions
         there are rows; the main index is compacted while partitions move, or are transferred, and replicas indexed.
+        """
+
+    @independent(
+        copy, of=(IndexCompaction.source, IndexCompaction.updating, IndexCompaction.written)
+    )
+    def the_file_is_copied_while_it_is_updated(self) -> None:
+        """004: "While doing the compaction, new changes would be happening to the current index file"."""
+
+    @independent(finish_updater, of=indexes)
+    def updaters_end_whatever_moves(self) -> None:
+        """004: "The updater loops through all partitions": when it has indexed what there is in the file, it ends, whatever is
+        on transfer, or unindexable.
         """
 
     @liveness

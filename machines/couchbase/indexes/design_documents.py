@@ -274,6 +274,15 @@ class DesignDocuments(Machine):
         built = (self.definition[d] == definition) & (self.rows[file] == definition)
         return built & self.reading.is_none()
 
+    @accepts(define)
+    def definitions_are_changed_to_any_other(
+        self, d: Term[DesignDocument], definition: Term[Definition]
+    ) -> Bool:
+        """004: "if a ddoc definition is changed", or "multiple design documents are defined with same definition": a client may
+        write any, whatever this design document has said, and others say.
+        """
+        return self.definition[d] != definition
+
     @accepts(delete)
     def definitions_are_deleted_under_queries(self, d: Term[DesignDocument]) -> Bool:
         """004: "if a ddoc definition is changed while a query is under processing": or deleted, which can be done then."""
@@ -307,10 +316,10 @@ class DesignDocuments(Machine):
         put off that, or what is written of design documents.
         """
 
-    @independent(define, delete, answer, of=(files, rows, groups))
+    @independent(define, delete, start_group, answer, of=(files, rows, groups))
     def queries_and_definitions_wait_for_no_index(self) -> None:
         """004, of a definition that is changed: "the query can operate on older file (different signature) and new index file can
-        be created independently": neither of the two waits until that is built.
+        be created independently": neither of the two waits until that is built, nor does the new one until the older is gone.
         """
 
     @final

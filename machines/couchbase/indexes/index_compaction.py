@@ -622,12 +622,10 @@ class IndexCompaction(Machine):
         before = self.compactor.any_of(Compactor.none, Compactor.copying, Compactor.catching_up)
         return self.updating.is_none() & behind & before
 
-    @lemma
     @accepts(take_over)
     def updates_are_seen_while_it_compacts(self, p: Term[Partition]) -> Bool:
         """004: "queries will see updates applied to btree at shortest intervals": a batch that is written is not kept
-        back until a compaction has come to its end, or to another of its steps. A lemma: nothing is written of what
-        is paused, says the server.
+        back until a compaction has come to its end, or to another of its steps.
         """
         return ~self.written.is_empty() & (self.written.head.partition == p)
 
@@ -654,7 +652,7 @@ class IndexCompaction(Machine):
         the index is up to date.
         """
 
-    @independent(finish_updater, of=(fragmentation, there, compactor, snapshot, copied))
+    @independent(finish_updater, of=(fragmentation, there, compactor, snapshot, copied, sort_files))
     def updaters_wait_for_no_compactor(self) -> None:
         """004: "We cannot stop the view engine updates from happening": an updater ends when it has
         indexed all, so that the next one can start, however far the compactor has got.

@@ -247,6 +247,15 @@ class IndexTriggers(Machine):
         return (updates & self.compactor).implies(after.compactor)
 
     @step_property
+    def what_comes_to_be_indexed_stops_no_cleaner(self, after: Self) -> Bool:
+        """004: the cleanup is "a job that is run periodically": a cleaner ends when it has removed all, and is stopped when another
+        worker starts, or a partition moves away: not by each document that changes, as some always may.
+        """
+        stopped = self.cleaner & ~after.cleaner & after.to_clean
+        starts = (~self.updater & after.updater) | (~self.compactor & after.compactor)
+        return stopped.implies(starts | self._stops_workers(after))
+
+    @step_property
     def no_update_comes_too_early(self, after: Self) -> Bool:
         """004: "time duration or number of changes": a few changes wait for the time, since the last update began, or
         longer.

@@ -337,6 +337,10 @@ class IndexUpdate(Machine):
         the writer is done with a batch, but for the first of a snapshot.
         """
 
+    @independent(map_document, fail_to_map, add_operations, of=snapshot)
+    def mapper_and_writer_work_while_the_loader_does(self) -> None:
+        """The same of those behind the loader: they take what has come through the queue, and do not wait until all is loaded."""
+
     @invariant
     def the_views_have_what_the_back_index_says(self, d: Term[Document]) -> Bool:
         """004: "documentId => [view0-key, view1-key, view2-key …]": each view has exactly the rows

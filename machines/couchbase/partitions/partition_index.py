@@ -102,6 +102,7 @@ class PartitionIndex(Machine):
         {requests: 2, interruptions: 0, kept: 1, rollbacks: 1},
         {writes: 1, interruptions: 0, kept: 1, rollbacks: 1},
         {Partition: 1, interruptions: 2, crashes: 2, kept: 1, rollbacks: 2},
+        {Partition: 3, writes: 1, requests: 4, crashes: 0, interruptions: 0},
     )
 
     index = part(PartitionGroup, without=(PartitionGroup.index, PartitionGroup.clean))

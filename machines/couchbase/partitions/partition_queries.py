@@ -86,6 +86,7 @@ class PartitionQueries(Machine):
         {Partition: 1, requests: 5, queries: 2, writes: 3},
         {requests: 4, writes: 1},
         {requests: 2, queries: 0, monitors: 2},
+        {requests: 5, writes: 0, queries: 0, monitors: 0},
     )
 
     index = part(PartitionGroup)
@@ -394,6 +395,13 @@ class PartitionQueries(Machine):
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
         return asks & (self.index.group[p].content.seq + 1 == after.listener[p])
 
+    @sometimes(at={Partition: 1, queries: 0, monitors: 2})
+    def who_asks_again_waits_for_what_has_come_since(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: a partition is changed to active on its new server once "it is fully indexed": who asks once more, while somebody
+        waits already, waits for what is there by then.
+        """
+        return (self.listener[p] > 0) & (after.listener[p] > self.listener[p])
+
     @sometimes(at={Partition: 1, queries: 0})
     def who_asks_waits_for_what_is_paused(self, after: Self, p: Term[Partition]) -> Bool:
         """004, unindexable: "the indexing is stopped": a listener of a paused partition that is
@@ -421,12 +429,11 @@ class PartitionQueries(Machine):
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
         return asks.implies(after.listener[p] == self.source[p])
 
-    @lemma
     @step_property
     def an_updater_ends_with_all_that_was_there(self, after: Self, p: Term[Partition]) -> Bool:
         """004: the updater loads what "happened between last indexed sequence and latest mutation
         sequence", not only what somebody waits for. One that is stopped for a request of the cluster
-        manager may leave it to the next, which is asked for. A lemma: each goes for all that was there.
+        manager may leave it to the next, which is asked for.
         """
         ends = self.updater & ~after.updater
         there, then = self.index.group[p].content, after.index.group[p].content
@@ -443,11 +450,6 @@ class PartitionQueries(Machine):
     def nothing_is_indexed_that_is_not_there(self, p: Term[Partition]) -> Bool:
         """No sequence number of the index is ahead of the documents."""
         return self.index.group[p].content.seq <= self.source[p]
-
-    @invariant
-    def nobody_waits_for_what_is_there(self, p: Term[Partition]) -> Bool:
-        """A listener is notified as soon as its partition is indexed as far as it wants."""
-        return (self.listener[p] == 0) | (self.index.group[p].content.seq < self.listener[p])
 
     @lemma
     def nobody_wants_more_than_there_is(self, p: Term[Partition]) -> Bool:
@@ -500,6 +502,14 @@ class PartitionQueries(Machine):
         """
         notified = self.listener[p] == 0
         return leads_to(~notified, notified | self.index.paused.has(p))
+
+    @liveness
+    def who_waits_for_what_is_there_is_told(self, p: Term[Partition]) -> LeadsTo:
+        """004: a partition is changed to active on its new server once "it is fully indexed": its listener is told of that, also
+        if the partition has been paused since.
+        """
+        there = (self.listener[p] > 0) & (self.index.group[p].content.seq >= self.listener[p])
+        return leads_to(there, ~there)
 
     # -- harmless changes ------------------------------------------------------------------------------
 

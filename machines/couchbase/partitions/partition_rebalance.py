@@ -351,8 +351,10 @@ class PartitionRebalance(Machine):
     # -- promises ----------------------------------------------------------------------------------------
 
     @accepts(query)
-    def queries_come_during_a_rebalance(self) -> Bool:
-        """004: "No matter when a query happens": it is sent to the nodes, whatever moves."""
+    def queries_come_during_a_rebalance(self, newest: Bool) -> Bool:
+        """004: "No matter when a query happens": it is sent to the nodes, whatever moves, and whether or not it asks for the
+        newest.
+        """
         return ~self.querying & every(self.master[p].is_some() for p in Partition)
 
     @accepts(write)
@@ -458,13 +460,10 @@ class PartitionRebalance(Machine):
         """004: "No matter when a query happens": what all nodes have answered is the result, whatever moves."""
         return self.querying & every(self.answered.has(n) for n in Node)
 
-    @lemma
     @accepts(finish)
-    def old_partitions_are_cleaned_up_whatever_is_queried(
-        self, p: Term[Partition], old: Term[Node]
-    ) -> Bool:
-        """004: "changed to active on the new server and marked for cleanup on the old one": no query keeps it there, for one
-        that still wants it from the old node starts again. A lemma: rebalances wait for no query.
+    def old_partitions_are_cleaned_up_one_by_one(self, p: Term[Partition], old: Term[Node]) -> Bool:
+        """004: "changed to active on the new server and marked for cleanup on the old one": whatever other partitions have still
+        to be moved, or to be cleaned up.
         """
         return (self.move[p] == Move.released) & (self.origin[p] == old)
 
@@ -546,14 +545,12 @@ class PartitionRebalance(Machine):
         merged = self.querying & ~after.querying
         return merged.implies(self.times[p] == 1)
 
-    @lemma
     @step_property
     def only_active_partitions_are_returned(
         self, after: Self, n: Term[Node], p: Term[Partition]
     ) -> Bool:
         """004: what is passive "will not be returned on query time", and what is in cleanup "won't be returned
-        on query time": a node that answers adds rows of partitions that are active on it. A lemma: what
-        is not active has rows that are wrong, and answers are right.
+        on query time": a node that answers adds rows of partitions that are active on it.
         """
         answered = after.answered.has(n) & ~self.answered.has(n)
         returned = answered & (after.times[p] > self.times[p])

@@ -110,7 +110,7 @@ class PartitionReplicas(Machine):
     writes = budget(2, doc="mutations of documents")
     requests = budget(5, doc="requests of the cluster manager")
 
-    exercised_at = scopes({}, {Partition: 1, writes: 3, requests: 6})
+    exercised_at = scopes({}, {Partition: 1, writes: 3, requests: 6}, {requests: 8, writes: 0})
 
     main = part(PartitionGroup, without=MARKS)
     replica = part(PartitionGroup)
@@ -419,14 +419,6 @@ class PartitionReplicas(Machine):
         """What was pending in one of the indexes is about to happen."""
         main, replica = self.main.group[p], self.replica.group[p]
         return main.pending_passive | replica.pending_active | replica.pending_passive
-
-    @lemma
-    @sometimes
-    def a_failover_is_initiated(self, p: Term[Partition]) -> Bool:
-        """004: "Failover initiated", with "main index: not-present" and "replica index: active, unindexable". A lemma: a replica is
-        marked as soon as it is active.
-        """
-        return self.on_transfer.has(p) & self._is_row(p, Failover.initiated)
 
     @lemma
     @sometimes

@@ -213,8 +213,10 @@ class PartitionRollback(Machine):
     # -- promises ----------------------------------------------------------------------------------------
 
     @accepts(write)
-    def documents_change_while_the_index_is_behind(self) -> Bool:
-        """No document waits for the index: in 004 the updater brings it "up to date with the KV server"."""
+    def documents_change_while_the_index_is_behind(self, d: Term[Item]) -> Bool:
+        """No document waits for the index: in 004 the updater brings it "up to date with the KV server". Nor does one that was
+        deleted.
+        """
         return self._is_behind()
 
     @accepts(delete)

@@ -120,6 +120,7 @@ class PausedPartitionsAreNotCopied(ViewServer):
             IndexCompaction.set_passive,
             IndexCompaction.set_cleanup,
             IndexCompaction.lose_headers,
+            IndexCompaction.updates_are_seen_while_it_compacts,
         ),
     )
 
@@ -436,6 +437,23 @@ class OneUpdaterForBothIndexes(ViewServer):
 
 
 @known_bug(
+    "004-256",
+    'design document 004: "queries will see updates applied to btree at shortest intervals"',
+    breaks=ViewServer.updates_are_seen_whatever_moves,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class BatchesWaitForTheReplicaIndex(ViewServer):
+    """No batch was taken over while the replica index had a copy to clean up: both have their headers in one step."""
+
+    @action(fair=WEAK)
+    def take_over(self, p: Term[Partition]) -> None:
+        """The replica index is clean."""
+        require(~self.indexes.replica.group[p].content.cbit, "no copy is left to clean up")
+        super().take_over(p)
+
+
+@known_bug(
     "004-240",
     "design document 004, index compaction",
     breaks=ViewServer.compactions_wait_for_no_partition,
@@ -450,6 +468,57 @@ class NothingIsCopiedOfWhatIsPaused(ViewServer):
         """Nothing is paused."""
         require(self.indexes.main.paused.is_empty(), "nothing is unindexable")
         super().copy()
+
+
+@known_bug(
+    "004-267",
+    "design document 004, index compaction",
+    breaks=ViewServer.compactions_wait_for_no_partition,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class NothingIsAppliedDuringATransfer(ViewServer):
+    """The compactor applied no sort record file while a partition was on transfer, of which more were going to come."""
+
+    @action(fair=WEAK)
+    def apply_sort_files(self, p: Term[Partition]) -> None:
+        """Nothing is on transfer."""
+        super().apply_sort_files(p)
+        require(self.indexes.on_transfer.is_empty(), "nothing is on transfer")
+
+
+@known_bug(
+    "004-268",
+    'design document 004: "While doing the compaction, new changes would be happening"',
+    breaks=ViewServer.the_file_is_copied_while_it_is_updated,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class CopiedWhenTheUpdaterIsDone(ViewServer):
+    """The compactor copied the trees when the updater had come to its end: of an index that is always behind, never."""
+
+    @action(fair=WEAK)
+    def copy(self) -> None:
+        """The updater does not run."""
+        super().copy()
+        require(self.file.updating.is_none(), "updater does not run")
+
+
+@known_bug(
+    "004-269",
+    "design document 004, index updater operation",
+    breaks=ViewServer.updaters_end_whatever_moves,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class UpdatersStayForTheTransfer(ViewServer):
+    """The updater of the main index stayed until nothing was on transfer, for which more was to be indexed, it was thought."""
+
+    @action(fair=WEAK)
+    def finish_updater(self) -> None:
+        """Nothing is on transfer."""
+        super().finish_updater()
+        require(self.indexes.on_transfer.is_empty(), "nothing is on transfer")
 
 
 BUGS = known_bugs_in(globals())

@@ -331,4 +331,51 @@ class QueriesEndWhenAllIsBuilt(DesignDocuments):
         super().answer()
 
 
+@known_bug(
+    "004-250",
+    STRUCTURES,
+    breaks=DesignDocuments.queries_and_definitions_wait_for_no_index,
+)
+class NoNewFileBesideAnUnusedOne(DesignDocuments):
+    """A definition that was changed had no group server until the file of the older one was removed, which a query may read."""
+
+    @action(by=SERVER, fair=WEAK)
+    def start_group(self, d: Term[DesignDocument], definition: Term[Definition]) -> None:
+        """A request comes for a definition, and every file is one that is used."""
+        used = every(self.files.has(file).implies(self._is_used(file)) for file in each(File))
+        require(used, "no file is left of an older definition")
+        super().start_group(d, definition)
+
+
+@known_bug(
+    "004-263",
+    'design document 004: "If multiple design documents are defined with same definition"',
+    breaks=DesignDocuments.definitions_are_changed_to_any_other,
+)
+class NoSecondOfADefinition(DesignDocuments):
+    """A design document was refused if another one had the same definition, so that no two of them have one file."""
+
+    @action(by=CLIENT, spends=DesignDocuments.changes)
+    def define(self, d: Term[DesignDocument], definition: Term[Definition]) -> None:
+        """A client writes a design document that is like no other."""
+        alike = some(self.definition[other] == definition for other in DesignDocument)
+        require(~alike, "no design document has the definition")
+        super().define(d, definition)
+
+
+@known_bug(
+    "004-264",
+    'design document 004: "if a ddoc definition is changed while a query is under processing"',
+    breaks=DesignDocuments.definitions_are_changed_to_any_other,
+)
+class DeletedBeforeItIsChanged(DesignDocuments):
+    """A definition could not be changed: its design document had to be deleted, and written anew."""
+
+    @action(by=CLIENT, spends=DesignDocuments.changes)
+    def define(self, d: Term[DesignDocument], definition: Term[Definition]) -> None:
+        """A client writes a new design document."""
+        require(self.definition[d].is_none(), "it is new")
+        super().define(d, definition)
+
+
 BUGS = known_bugs_in(globals())

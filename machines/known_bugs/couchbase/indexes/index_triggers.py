@@ -137,6 +137,21 @@ class UpdatesStopTheCompactor(IndexTriggers):
         self.all_known = False
 
 
+@known_bug(
+    "004-259",
+    ANYTIME,
+    breaks=IndexTriggers.what_comes_to_be_indexed_stops_no_cleaner,
+)
+class ChangesStopTheCleaner(IndexTriggers):
+    """A cleaner was stopped as soon as there was something to index, whether or not an update was due."""
+
+    @action(by=CLIENT, spends=IndexTriggers.writes)
+    def write(self) -> None:
+        """A document changes, and is to be indexed."""
+        super().write()
+        self.cleaner = False
+
+
 # -- what is never done ----------------------------------------------------------------------------
 
 

@@ -293,4 +293,19 @@ class LoadedWhenTheBatchIsWritten(IndexUpdate):
         super().load(d)
 
 
+@known_bug(
+    "004-262",
+    'design document 004: loader, mapper and writer "operate in a pipeline fashion"',
+    breaks=IndexUpdate.mapper_and_writer_work_while_the_loader_does,
+)
+class TheWriterWaitsForTheLoader(IndexUpdate):
+    """The writer began when all of a snapshot was loaded: where that is more than the queues have room for, never."""
+
+    @action(by=WRITER, fair=WEAK)
+    def add_operations(self, d: Term[Document]) -> None:
+        """Everything is loaded."""
+        require(self.snapshot.is_empty(), "nothing is left to load")
+        super().add_operations(d)
+
+
 BUGS = known_bugs_in(globals())

@@ -292,6 +292,41 @@ class MessagesAreReadAtTheEnd(PartitionIndex):
 
 
 @known_bug(
+    "004-257",
+    RIGHT_AWAY,
+    breaks=PartitionIndex.updaters_learn_of_what_is_passive,
+    sizes={Partition: 3},
+    budgets={PartitionIndex.writes: 1, PartitionIndex.requests: 4, **NO_CRASH},
+)
+class MessagesWaitForTheCleaner(PartitionIndex):
+    """The updater reads no message while another partition is in cleanup: it is going to be started again for that."""
+
+    @action(by=UPDATER)
+    def learn_of_new_partition(self, p: Term[Partition]) -> None:
+        """No partition is in cleanup."""
+        cleans = some(self.index.group[q].content.cbit for q in Partition)
+        require(~cleans, "no partition is in cleanup")
+        super().learn_of_new_partition(p)
+
+
+@known_bug(
+    "004-258",
+    REQUESTS,
+    breaks=PartitionIndex.partitions_are_removed_while_others_are_indexed,
+    sizes={Partition: 3},
+    budgets={PartitionIndex.writes: 1, PartitionIndex.requests: 4, **NO_CRASH},
+)
+class RemovedWhenTheUpdaterHasRead(PartitionIndex):
+    """No partition is removed as long as the updater has yet to read of another one."""
+
+    @action(by=MANAGER, spends=PartitionIndex.requests)
+    def set_cleanup(self, p: Term[Partition]) -> None:
+        """The updater has read its messages."""
+        require(self.told.is_empty(), "no message is on its way")
+        super().set_cleanup(p)
+
+
+@known_bug(
     "004-98",
     'design document 004: "queries will see updates applied to btree at shortest intervals"',
     breaks=PartitionIndex.queries_see_updates_at_shortest_intervals,

@@ -73,6 +73,46 @@ class UpdatesEndWithWhatIsWaitedFor(PartitionQueries):
 
 
 @known_bug(
+    "004-251",
+    LATEST,
+    breaks=PartitionQueries.an_updater_ends_with_all_that_was_there,
+    sizes={Partition: 1},
+)
+class UpdatesEndWithTheirQuery(PartitionQueries):
+    """The updater was that of the query with stale=false for which it was started: when this was answered, it was done."""
+
+    @action(fair=WEAK)
+    def answer(self) -> None:
+        """The rows are there, and so nothing is left to do."""
+        newest = self.query == Stale.false
+        runs = self.updater & ~newest
+        super().answer()
+        self.updater = runs
+        for p in Partition:
+            self.target[p] = choose(runs, self.target[p], 0)
+            self.there[p] = choose(runs, self.there[p], 0)
+
+
+@known_bug(
+    "004-252",
+    'design document 004: it is changed to active once "it is fully indexed"',
+    breaks=PartitionQueries.who_asks_again_waits_for_what_has_come_since,
+    sizes={Partition: 1},
+    budgets={PartitionQueries.queries: 0, PartitionQueries.monitors: 2},
+)
+class WhoAsksAgainWaitsWithTheFirst(PartitionQueries):
+    """Who asked for a partition for which somebody waited already was told with this one, of fewer documents than there were."""
+
+    @action(by=MANAGER, spends=PartitionQueries.monitors)
+    def monitor(self, p: Term[Partition]) -> None:
+        """One listener is enough for each partition."""
+        require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
+        behind = self.index.group[p].content.seq < self.source[p]
+        new = (self.listener[p] == 0) & behind
+        self.listener[p] = choose(new, self.source[p], self.listener[p])
+
+
+@known_bug(
     "004-77",
     "design document 004: once the migration is complete and it is fully indexed, the partition is changed to active",
     breaks=PartitionQueries.who_asks_too_early_waits,
@@ -261,6 +301,34 @@ class TriggersGoWithThePendingTransition(PartitionQueries):
     def apply_pending_transition(self) -> None:
         super().apply_pending_transition()
         self.triggered = False
+
+
+@known_bug(
+    "004-253",
+    'design document 004: it is changed to active once "it is fully indexed"',
+    breaks=PartitionQueries.who_waits_for_what_is_there_is_told,
+    sizes={Partition: 1},
+    budgets={PartitionQueries.queries: 0, PartitionQueries.requests: 2},
+)
+class ListenersAreToldInTheEnd(PartitionQueries):
+    """Who waited was told when the updater had come to its end, of what was indexable then: of a partition that was paused after
+    its last document, never.
+    """
+
+    @action(fair=WEAK)
+    def index_mutation(self, p: Term[Partition]) -> None:
+        """A mutation is indexed."""
+        require(self.index.group[p].content.seq < self.target[p], "a mutation is left")
+        self.index.index(p)
+
+    @action(fair=WEAK)
+    def finish_updater(self) -> None:
+        """Everything is indexed: who waited for it is told."""
+        super().finish_updater()
+        for p in Partition:
+            content = self.index.group[p].content
+            told = content.in_seqs & (content.seq >= self.listener[p])
+            self.listener[p] = choose(told, 0, self.listener[p])
 
 
 @known_bug(

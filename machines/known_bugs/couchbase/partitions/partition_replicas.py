@@ -15,7 +15,11 @@ REQUESTS = 'design document 004: the view engine "just performs such requests"'
 # -- what goes wrong -------------------------------------------------------------------------------
 
 
-@known_bug("004-33", FAILOVER, breaks=PartitionReplicas.a_failover_is_initiated)
+@known_bug(
+    "004-33",
+    FAILOVER,
+    breaks=PartitionReplicas.replicas_are_unindexable_as_soon_as_they_are_active,
+)
 class TheReplicaIsIndexedOn(PartitionReplicas):
     """A replica that is queried becomes unindexable only when the main index has begun with the partition."""
 
@@ -431,6 +435,40 @@ class ReplicasAreMarkedOneAfterTheOther(PartitionReplicas):
         other = some(self.on_transfer.has(q) & self.replica.paused.has(q) for q in Partition)
         require(~other, "no other transfer goes on")
         super().pause_replica(p)
+
+
+@known_bug(
+    "004-260",
+    'design document 004: "The partition is added to the main index as passive partition"',
+    breaks=PartitionReplicas.partitions_are_added_as_soon_as_they_are_clean,
+    budgets={PartitionReplicas.requests: 8, PartitionReplicas.writes: 0},
+)
+class AddedWhenAllIsClean(PartitionReplicas):
+    """What is on transfer was added to the main index when that had nothing to clean up any more, of whichever partition."""
+
+    @action(fair=WEAK)
+    def apply_pending_in_main(self) -> None:
+        """The main index is clean."""
+        cleans = some(self.main.group[p].content.cbit for p in Partition)
+        require(~cleans, "no partition is in cleanup")
+        super().apply_pending_in_main()
+
+
+@known_bug(
+    "004-261",
+    FAILOVER,
+    breaks=PartitionReplicas.transfers_end_with_what_the_replica_has,
+    budgets={PartitionReplicas.requests: 8, PartitionReplicas.writes: 0},
+)
+class TransfersEndWhenNothingIsPending(PartitionReplicas):
+    """A transfer did not end while another one waited for the cleaner of the main index, which changes its states together."""
+
+    @action(fair=WEAK)
+    def finish_transfer(self, p: Term[Partition]) -> None:
+        """Nothing is to be added to the main index."""
+        pending = some(self.main.group[q].pending_passive for q in Partition)
+        require(~pending, "no partition waits for the cleaner")
+        super().finish_transfer(p)
 
 
 BUGS = known_bugs_in(globals())

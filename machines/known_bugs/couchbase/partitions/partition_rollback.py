@@ -63,6 +63,21 @@ class PurgedDeletionsAreMissed(PartitionRollback):
 
 
 @known_bug(
+    "004-266",
+    "design document 004: the updater brings the index up to date with the KV server",
+    breaks=PartitionRollback.documents_change_while_the_index_is_behind,
+)
+class TombstonesAreNotWrittenOver(PartitionRollback):
+    """A document that was deleted was not written again before its tombstone was purged, so that no index missed it."""
+
+    @action(by=CLIENT, spends=PartitionRollback.changes)
+    def write(self, d: Term[Item]) -> None:
+        """A client writes a document of which no tombstone is left."""
+        require(self.live.has(d) | (self.changed_at[d] == 0), "no tombstone is left")
+        super().write(d)
+
+
+@known_bug(
     "004-107",
     "design document 004: the updater brings the index up to date with the KV server",
     breaks=(

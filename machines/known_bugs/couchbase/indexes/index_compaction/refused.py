@@ -256,4 +256,21 @@ class UpdatersStayForTheCompactor(IndexCompaction):
         require(self.compactor == Compactor.none, "compactor does not run")
 
 
+@known_bug(
+    "004-254",
+    COMPACTION,
+    breaks=IndexCompaction.updaters_wait_for_no_compactor,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class UpdatersStayForTheirSortFiles(IndexCompaction):
+    """An updater removes its sort record files itself, and stays until the compactor has applied the last of them."""
+
+    @action(fair=WEAK)
+    def finish_updater(self) -> None:
+        """All is indexed, and applied."""
+        super().finish_updater()
+        require(self.sort_files.is_empty(), "no sort record file is left")
+
+
 BUGS = known_bugs_in(globals())

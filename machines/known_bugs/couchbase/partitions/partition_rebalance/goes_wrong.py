@@ -10,7 +10,7 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
     PartitionRebalance,
 )
 from stagewright.machines.couchbase.partitions.partition_states import MANAGER, PartitionGroup
-from stagewright.spec import Bool, Term, choose, many, require, some
+from stagewright.spec import Bool, Term, action, choose, every, many, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 REBALANCE = 'design document 004, "Queries during rebalance"'
@@ -47,13 +47,26 @@ class TheMapIsChangedFirst(PartitionRebalance):
     budgets={PartitionRebalance.moves: 1},
 )
 class RowsAreReturnedWhileTheyAreThere(PartitionRebalance):
-    """A query that takes what is indexed, sent to the old node, gets the rows that this is about to clean up."""
+    """A query that takes what is indexed, sent to the old node, gets the rows that this is about to clean up, unless it is
+    sent again before.
+    """
 
-    def _is_outdated(self, n: Term[Node]) -> Bool:
-        return some(
-            (self.wanted_from[p] == n) & ~self.nodes[n].group[p].abit & ~self._is_left(n, p)
+    @action(fair=WEAK)
+    def answer(self, n: Term[Node]) -> None:
+        """A node sends the rows that it has of the partitions that are wanted from it."""
+        require(self.querying & ~self.answered.has(n), "a query waits for the node")
+        there = every(
+            (self.wanted_from[p] == n).implies(self.nodes[n].group[p].abit | self._is_left(n, p))
             for p in Partition
         )
+        require(there, "node has the partitions that are wanted from it, or what is left of them")
+        caught_up = every(self._may_be_read(n, p) for p in Partition)
+        require(caught_up, "node has caught up, if it has to")
+        self.answered.add(n)
+        for p in Partition:
+            sends = self._sends(n, p)
+            self.times[p] = choose(sends & (self.times[p] < 2), self.times[p] + 1, self.times[p])
+            self.found[p] = choose(sends, self.nodes[n].group[p].content.rows, self.found[p])
 
     def _sends(self, n: Term[Node], p: Term[Partition]) -> Bool:
         return super()._sends(n, p) | ((self.wanted_from[p] == n) & self._is_left(n, p))

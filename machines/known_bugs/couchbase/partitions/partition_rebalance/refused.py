@@ -221,7 +221,7 @@ class TakenOverTogether(PartitionRebalance):
 @known_bug(
     "004-196",
     REBALANCE,
-    breaks=PartitionRebalance.old_partitions_are_cleaned_up_whatever_is_queried,
+    breaks=PartitionRebalance.rebalances_wait_for_no_query,
     sizes={Partition: 1},
 )
 class KeptForQueries(PartitionRebalance):
@@ -329,6 +329,24 @@ class QueriesWaitForTheRebalance(PartitionRebalance):
 
 
 @known_bug(
+    "004-265",
+    'design document 004: "No matter when a query happens"',
+    breaks=PartitionRebalance.queries_come_during_a_rebalance,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.stops: 0},
+)
+class TheNewestIsAskedForWhenNothingMoves(PartitionRebalance):
+    """A query with stale=false, which may have to wait for an index that is paused, was refused while a partition moved."""
+
+    @action(by=CLIENT, spends=PartitionRebalance.queries)
+    def query(self, newest: Bool) -> None:
+        """A query is sent on if it takes what there is, or nothing moves."""
+        rests = every(self.move[p] == Move.none for p in Partition)
+        require(~newest | rests, "no partition moves, or what is indexed will do")
+        super().query(newest)
+
+
+@known_bug(
     "004-230",
     REBALANCE,
     breaks=PartitionRebalance.old_indexes_are_released_one_by_one,
@@ -344,6 +362,25 @@ class OldIndexesAreReleasedTogether(PartitionRebalance):
         through = every(self.move[q].any_of(Move.none, Move.mapped) for q in Partition)
         require(through, "the map names the new node of all that moves")
         self.nodes[old].mark_indexable(p)
+
+
+@known_bug(
+    "004-255",
+    REBALANCE,
+    breaks=PartitionRebalance.old_partitions_are_cleaned_up_one_by_one,
+    budgets={PartitionRebalance.queries: 0},
+)
+class OldCopiesAreRemovedTogether(PartitionRebalance):
+    """What has moved was marked for cleanup on the old node when no other partition moved from there, so as to clean up once."""
+
+    @PartitionRebalance.move.step(Move.released, Move.none, by=MANAGER, fair=WEAK)
+    def finish(self, p: Term[Partition], old: Term[Node]) -> None:
+        """Nothing else moves from the node."""
+        require(self.origin[p] == old, "partition moves from the node")
+        others = some((self.origin[q] == old) & (self.move[q] != Move.released) for q in Partition)
+        require(~others, "all that moves from the node has moved")
+        self._leave(p)
+        self.nodes[old].set_cleanup(p)
 
 
 @known_bug(
