@@ -433,7 +433,6 @@ class LoadBalancer(Machine):
         no stage by others, nor by what is planned; 001's change: new ones start "as soon as tablets finish streaming".
         """
 
-    @lemma
     @independent(
         begin_topology_change,
         end_topology_change,
@@ -442,7 +441,13 @@ class LoadBalancer(Machine):
     def topology_changes_wait_for_no_plan(self) -> None:
         """001: with a pending request "the load balancer will not be invoked", which is to "allow pending topology
         operation to start": once the track is left, it waits for nothing that the balancer does, or has still to
-        look for. A lemma: topology changes happen.
+        look for.
+        """
+
+    @independent(persist_plan, retry, of=(stage, leaving, pending, replicas, draining, track))
+    def plans_wait_for_no_migration(self) -> None:
+        """001: the balancer is invoked "on transition of tablet stages, and also continuously as long as it generates new
+        migrations": a plan begins, or is made again, whatever still streams, or is being cleaned up.
         """
 
     @invariant

@@ -276,11 +276,12 @@ class ResizeGuards(Machine):
         self, after: Self, n: Term[Node], key: Term[Half]
     ) -> Bool:
         """001: "make sure that no reads that started before this point exist": what began before is waited for: no
-        commit, no barrier and nothing that a node learns ends it.
+        commit, no barrier and nothing that a node learns ends it, nor does the end of another node's request.
         """
         commits = (self.layout != after.layout) | (self.migrating != after.migrating)
         learns = some(self.view[m] != after.view[m] for m in Node)
-        changes = commits | (self.drained != after.drained) | learns
+        others = some((m != n) & (self.guard[m].key != after.guard[m].key) for m in Node)
+        changes = commits | (self.drained != after.drained) | learns | others
         return (changes & (self.guard[n].key == key)).implies(after.guard[n].key == key)
 
     @independent(split, merge, start_migration, finish_migration, learn, of=guard)

@@ -298,6 +298,14 @@ class StreamSession(Machine):
         and the next one asked for, whatever the follower still does for the last.
         """
 
+    @independent(
+        begin_session, of=(follower, follower_plan, sent, message, message_plan, waiting, master)
+    )
+    def new_sessions_wait_for_no_old_one(self) -> None:
+        """001: "to keep the cluster saturated with streaming": whoever is asked to send rows begins, whatever it still
+        does, or has on the wire, for a session before.
+        """
+
     @lemma
     def plans_are_in_order(self) -> Bool:
         """No message is of a plan that its sender does not have yet."""

@@ -152,7 +152,14 @@ class TabletCluster(Machine):
         {Node: 3, reads: 0, crashes: 0, TabletMigration.failures: 0},
         {writes: 0, reads: 0, crashes: 2},
         {writes: 0, reads: 0, TabletMigration.failures: 0, topology_changes: 1},
-        {writes: 2, reads: 0, crashes: 0, TabletMigration.failures: 0, migrations: 0},
+        {
+            writes: 2,
+            reads: 0,
+            crashes: 0,
+            TabletMigration.failures: 0,
+            migrations: 0,
+            compactions: 1,
+        },
         {writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, topology_changes: 2},
         {Tablet: 2, reads: 0, crashes: 0, TabletMigration.failures: 0},
     )

@@ -286,10 +286,17 @@ class TabletRepair(Machine):
         asked = ~self.requested & after.requested
         return asked & (self.stage == Stage.end_repair)
 
-    @independent(learn, have_repaired, of=(Node, requested, operation, unlocked))
+    @independent(
+        learn,
+        begin_to_repair,
+        have_repaired,
+        tell_to_unlock,
+        unlock,
+        of=(Node, requested, operation, unlocked),
+    )
     def replicas_wait_for_no_other(self) -> None:
         """001, stage 2: all replicas "see the transition info … via local token metadata", each its own: none waits
-        with that until another one has repaired, nor with the end of its own repair.
+        with that until another one has repaired, nor with its own repair, and what it is told when that is to end.
         """
 
     @invariant

@@ -406,6 +406,26 @@ class TabletReplicas(Machine):
         """001, write_both_read_old: "Writes are going to both new and old replicas": streaming waits for none."""
         return (self.stage == Stage.streaming) & (self.next - self.replicas).has(pending)
 
+    @accepts(repair)
+    def replicas_are_repaired_while_clients_write(self) -> Bool:
+        """The same where they are repaired first: "both new and old replicas" have what is written meanwhile."""
+        return self.stage == Stage.rebuild_repair
+
+    @accepts(clean_up)
+    def replicas_are_cleaned_up_while_clients_write(self, n: Term[Node]) -> Bool:
+        """001, stage 6: "No write request will reach" the replica that leaves: nobody waits for those to the others."""
+        return (self.stage == Stage.cleanup) & self.replicas.has(n) & ~self.next.has(n)
+
+    @sometimes(at={removals: 1, moves: 0, Node: 2})
+    def stages_are_left_while_clients_write(self, after: Self, stage: Term[Stage]) -> Bool:
+        """001, "Writes are going to both new and old replicas": each stage ends under writes that began in it: its barrier
+        waits for those from before it, and no change for a pause.
+        """
+        leaves = (self.stage == stage) & (after.stage != stage)
+        return leaves & some(
+            (self.write[c].value > 0) & (self.write[c].stage == stage) for c in Client
+        )
+
     @accepts(give_up_streaming)
     def what_cannot_be_done_is_undone(self) -> Bool:
         """ScyllaDB's code: a rebuild whose repair fails goes to `cleanup_target`, as does one whose streaming fails."""

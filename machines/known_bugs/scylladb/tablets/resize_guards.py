@@ -178,4 +178,27 @@ class GuardsAreOfOneMap(ResizeGuards):
         self._release(n)
 
 
+@known_bug(
+    "001-690",
+    'design document 001: "make sure that no reads that started before this point exist"',
+    breaks=ResizeGuards.requests_go_on_while_tablets_change,
+)
+class ATabletHasOneGuard(ResizeGuards):
+    """The requests of a tablet shared one guard: the first that ended let go of it for all, and nothing waited for the rest."""
+
+    @action(by=CLIENT)
+    def end(self, n: Term[Node]) -> None:
+        """The request is done, and the guard of its tablet is gone."""
+        require(self.guard[n].key.is_some(), "a request is going on")
+        tablet = self.guard[n].tablet
+        for m in Node:
+            guard = self.guard[m]
+            shared = guard.tablet == tablet
+            guard.key = choose(shared, None, guard.key)
+            guard.tablet = choose(shared, None, guard.tablet)
+            guard.layout = choose(shared, Layout.one_tablet, guard.layout)
+            guard.outdated = guard.outdated & ~shared
+            guard.transition = guard.transition & ~shared
+
+
 BUGS = known_bugs_in(globals())

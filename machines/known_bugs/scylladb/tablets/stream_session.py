@@ -136,4 +136,19 @@ class FailuresAreReportedWhenTheFollowerIsDone(StreamSession):
         super().report()
 
 
+@known_bug(
+    "001-695",
+    'design document 001: "to keep the cluster saturated with streaming"',
+    breaks=StreamSession.new_sessions_wait_for_no_old_one,
+)
+class FollowersEndOneSessionFirst(StreamSession):
+    """A follower began a session when it had ended the one before, whose master had long given it up."""
+
+    @action(by=FOLLOWER, fair=WEAK)
+    def begin_session(self) -> None:
+        """The follower prepares a session, if it has no other."""
+        require(self.follower == Session.none, "the last session is over")
+        super().begin_session()
+
+
 BUGS = known_bugs_in(globals())

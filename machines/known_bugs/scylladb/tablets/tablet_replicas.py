@@ -357,4 +357,54 @@ class WhoCoordinatesDoesNotLearn(TabletReplicas):
         require(self.write[c].value == 0, "no write is on its way")
 
 
+@known_bug(
+    "001-680",
+    NOBODY_WAITS,
+    breaks=TabletReplicas.replicas_are_repaired_while_clients_write,
+    sizes={Node: 2},
+    budgets={TabletReplicas.moves: 0, TabletReplicas.removals: 1},
+)
+class RepairsWaitForWrites(TabletReplicas):
+    """The repair before a replica is added or removed began when no write was on its way."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def repair(self) -> None:
+        """The replicas are repaired while nobody writes."""
+        require(every(self.write[c].value == 0 for c in Client), "nobody writes")
+        super().repair()
+
+
+@known_bug(
+    "001-681",
+    'design document 001, stage 6: "No write request will reach" the replica that leaves',
+    breaks=TabletReplicas.replicas_are_cleaned_up_while_clients_write,
+    sizes={Node: 2},
+    budgets=ONE_MOVE,
+)
+class CleanupsWaitForWrites(TabletReplicas):
+    """A replica that had left kept its rows until no write was on its way, though none went there any more."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def clean_up(self, n: Term[Node]) -> None:
+        """The replica removes its rows; one that leaves, while nobody writes."""
+        silent = every(self.write[c].value == 0 for c in Client)
+        require(silent | (self.stage != Stage.cleanup), "nobody writes")
+        super().clean_up(n)
+
+
+@known_bug(
+    "001-682",
+    NOBODY_WAITS,
+    breaks=TabletReplicas.stages_are_left_while_clients_write,
+    sizes={Node: 2},
+    budgets={TabletReplicas.moves: 0, TabletReplicas.removals: 1},
+)
+class BarriersWaitForSilence(TabletReplicas):
+    """A barrier waited for whatever was on its way, also for what had begun in the stage itself: under load no stage ended."""
+
+    def _has_drained(self) -> Bool:
+        silent = every(self.write[c].value == 0 for c in Client)
+        return super()._has_drained() & ((self.stage == Stage.none) | silent)
+
+
 BUGS = known_bugs_in(globals())
