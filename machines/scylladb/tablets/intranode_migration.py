@@ -100,7 +100,11 @@ BEFORE = {
     Stage.cleanup: {Stage.use_new},
     Stage.end_migration: {Stage.use_new, Stage.cleanup},
     Stage.moved: {Stage.end_migration},
-    Stage.cleanup_target: {Stage.write_both_read_old, Stage.streaming},
+    Stage.cleanup_target: {
+        Stage.allow_write_both_read_old,
+        Stage.write_both_read_old,
+        Stage.streaming,
+    },
     Stage.revert_migration: {Stage.cleanup_target},
 }
 """The stages in which the node may still be when one is committed: those since the last barrier."""
