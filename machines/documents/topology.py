@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from stagewright.machines.documents.document import Document, Section
+from stagewright.machines.recorded.replicas import RecordedReplica
+from stagewright.machines.recorded.writes import RecordedWrite
 from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration
 from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations
 from stagewright.machines.scylladb.cdc.cdc_publication import CdcPublication
@@ -380,6 +382,8 @@ TOPOLOGY = Document(
                 ResizeGuards.requests_outlive_changes_of_other_tablets,
                 ResizeGuards.requests_are_aborted_for_their_own_tablet,
                 ResizeGuards.requests_go_on_while_tablets_change,
+                RecordedReplica.rows_go_before_their_storage,
+                RecordedWrite.replicas_that_are_late_answer,
                 StreamSession.complete_means_that_all_rows_arrived,
                 StreamSession.rows_are_wanted_until_they_are_there,
                 TopologyCluster.reads_see_acknowledged_writes,
