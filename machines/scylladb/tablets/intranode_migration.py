@@ -522,7 +522,6 @@ class IntranodeMigration(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(give_up_streaming, stage, because="a migration that is not undone goes on"),
         equivalent_drop(learn, "the node is behind", because="learning again changes nothing"),
         equivalent_loss(store, data, because="writes reach the node one after the other"),
         equivalent_drop(acknowledge, "a write is under way", because="there is nothing to answer"),

@@ -313,10 +313,11 @@ class TabletRepair(Machine):
     @step_property
     def locks_are_held_until_the_repair_is_to_end(self, after: Self, n: Term[Node]) -> Bool:
         """Compaction must not mix what is repaired with what is not: a replica that has repaired keeps its lock until
-        all have; one that restarts forgets it, and the session.
+        all have; one that restarts forgets it, and the session, or that it was asked.
         """
         released = (self.replica[n].lock > 0) & (after.replica[n].lock == 0)
-        return ((self.stage == Stage.repair) & released).implies(after.replica[n].session == 0)
+        restarted = (after.replica[n].session == 0) | (after.asked[n] == 0)
+        return ((self.stage == Stage.repair) & released).implies(restarted)
 
     @invariant
     def nothing_of_a_repair_outlives_it(self, n: Term[Node]) -> Bool:

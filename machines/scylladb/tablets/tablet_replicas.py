@@ -600,9 +600,6 @@ class TabletReplicas(Machine):
         ),
         equivalent_loss(begin_streaming, owed, because="where less is owed, less is promised"),
         equivalent_loss(stream_after_repair, owed, because="where less is owed, less is promised"),
-        equivalent_loss(
-            give_up_streaming, stage, because="a transition that is not undone goes on"
-        ),
         equivalent_drop(learn, "it is behind", because="learning again changes nothing"),
         equivalent_replacement(
             begin_write,
