@@ -378,6 +378,7 @@ TOPOLOGY = Document(
                 IntranodeMigration.reads_succeed_in_every_stage,
                 ResizeGuards.requests_are_taken_while_tablets_change,
                 ResizeGuards.only_barriers_wait_for_requests,
+                ResizeGuards.migrations_begin_whatever_nodes_know,
                 ResizeGuards.tablets_change_under_requests,
                 ResizeGuards.requests_outlive_changes_of_other_tablets,
                 ResizeGuards.requests_are_aborted_for_their_own_tablet,

@@ -256,6 +256,14 @@ class ResizeGuards(Machine):
         """Nor does one that is done."""
         return self.guard[n].key.is_some()
 
+    @accepts(start_migration)
+    def migrations_begin_whatever_nodes_know(self, t: Term[TabletId]) -> Bool:
+        """001: a plan is persisted "by moving tablets into transitional states": whichever tablet there is, as soon as none
+        migrates; that nodes learn of it, and of what was before, its barrier waits for.
+        """
+        there = (t == TabletId.t0) | (self.layout == Layout.two_tablets)
+        return self.migrating.is_none() & there
+
     @accepts(refresh)
     def requests_outlive_changes_of_other_tablets(self, n: Term[Node]) -> Bool:
         """001: "Tablets are migrated in parallel and independently": to a request whose own tablet stays as it is nothing

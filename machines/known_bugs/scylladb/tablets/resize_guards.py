@@ -201,4 +201,19 @@ class ATabletHasOneGuard(ResizeGuards):
             guard.transition = guard.transition & ~shared
 
 
+@known_bug(
+    "001-707",
+    'design document 001: a plan is persisted "by moving tablets into transitional states"',
+    breaks=ResizeGuards.migrations_begin_whatever_nodes_know,
+)
+class MigrationsWaitUntilAllKnowTheResize(ResizeGuards):
+    """After a split no tablet began to migrate before every node had learned of it: one that was slow held up the balancer."""
+
+    @action(by=COORDINATOR, spends=ResizeGuards.migrations)
+    def start_migration(self, t: Term[TabletId]) -> None:
+        """A tablet begins to migrate that all nodes know."""
+        require(every(self._is_current(n) for n in Node), "every node has learned of the tablets")
+        super().start_migration(t)
+
+
 BUGS = known_bugs_in(globals())
