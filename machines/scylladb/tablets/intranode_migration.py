@@ -461,9 +461,11 @@ class IntranodeMigration(Machine):
     def what_is_done_stays_done(self, after: Self) -> Bool:
         """001, write_both_read_old: "Writes are going to both new and old replicas": what was
         streamed need not be streamed again. The coordinator forgets that an action is done when the
-        next stage begins, and not before.
+        next stage begins, and not before; and nothing is undone that has been done.
         """
-        return (self.operated & ~after.operated).implies(self.stage != after.stage)
+        undone = (self.stage != Stage.cleanup_target) & (after.stage == Stage.cleanup_target)
+        again = ~after.operated & (self.stage == after.stage)
+        return self.operated.implies(~again & ~undone)
 
     @lemma
     def the_write_under_way_is_the_newest(self) -> Bool:

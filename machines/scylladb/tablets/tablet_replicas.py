@@ -521,9 +521,11 @@ class TabletReplicas(Machine):
     @step_property
     def what_is_done_stays_done(self, after: Self) -> Bool:
         """001, write_both_read_old: "Writes are going to both new and old replicas": none has the coordinator repair, stream
-        or clean up once more, and while clients write a change ends.
+        or clean up once more, and while clients write a change ends. Nor is one undone whose action has been done.
         """
-        return (self.operated & ~after.operated).implies(self.stage != after.stage)
+        undone = (self.stage != Stage.cleanup_target) & (after.stage == Stage.cleanup_target)
+        again = ~after.operated & (self.stage == after.stage)
+        return self.operated.implies(~again & ~undone)
 
     @invariant
     def new_replicas_are_complete(self, r: Term[Node]) -> Bool:

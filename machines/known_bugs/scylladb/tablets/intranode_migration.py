@@ -279,4 +279,21 @@ class WhatIsUndoneWaitsForSilence(IntranodeMigration):
         super().clean_up(shard)
 
 
+@known_bug(
+    "001-709",
+    "design document 001, in the releases: a transition is undone when its action has failed, and for a reason",
+    breaks=IntranodeMigration.what_is_done_stays_done,
+    budgets={IntranodeMigration.writes: 0, IntranodeMigration.reads: 0},
+)
+class WhatHasStreamedIsUndone(IntranodeMigration):
+    """The same between shards: a failure that was heard of late undid what had been streamed."""
+
+    @IntranodeMigration.stage.step(
+        Stage.streaming, Stage.cleanup_target, by=COORDINATOR, spends=IntranodeMigration.failures
+    )
+    def give_up_streaming(self) -> None:
+        """Streaming failed, or had failed before: undo the migration."""
+        self.operated = False
+
+
 BUGS = known_bugs_in(globals())

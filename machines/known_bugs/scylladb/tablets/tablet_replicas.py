@@ -407,4 +407,25 @@ class BarriersWaitForSilence(TabletReplicas):
         return super()._has_drained() & ((self.stage == Stage.none) | silent)
 
 
+@known_bug(
+    "001-708",
+    "design document 001, in the releases: a transition is undone when its action has failed, and for a reason",
+    breaks=TabletReplicas.what_is_done_stays_done,
+    sizes={Node: 2},
+    budgets={TabletReplicas.writes: 0, TabletReplicas.removals: 0, TabletReplicas.additions: 0},
+)
+class WhatHasStreamedIsUndone(TabletReplicas):
+    """A failure that was heard of late undid a change whose rows had all been streamed."""
+
+    @TabletReplicas.stage.step(
+        (Stage.rebuild_repair, Stage.streaming),
+        Stage.cleanup_target,
+        by=COORDINATOR,
+        spends=TabletReplicas.failures,
+    )
+    def give_up_streaming(self) -> None:
+        """The action failed, or had failed before: undo."""
+        self.operated = False
+
+
 BUGS = known_bugs_in(globals())
