@@ -91,6 +91,11 @@ class RecordedReplica(Machine):
         """Nothing is left at a node that is no replica any more."""
         return self.rows.implies(self.storage)
 
+    @step_property
+    def rows_go_before_their_storage(self, after: Self) -> Bool:
+        """001, cleanup: it has an action of its own: what a replica has is not lost with its storage."""
+        return (self.storage & ~after.storage).implies(~self.rows)
+
     @sometimes
     def rows_are_removed(self, after: Self) -> Bool:
         """What a replica has is removed when it leaves."""

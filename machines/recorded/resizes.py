@@ -108,10 +108,11 @@ class RecordedResize(Machine):
         require(~self.done, "it is not done")
         self.withdrawn = True
 
-    @invariant
-    def resizes_wait_until_all_is_prepared(self) -> Bool:
+    @step_property
+    def resizes_wait_until_all_is_prepared(self, after: Self) -> Bool:
         """Every replica was ready for the split, or the pair was colocated, and nothing moved meanwhile."""
-        return self.done.implies(~self.early)
+        done = ~self.done & after.done
+        return done.implies((self.awaited == 0) & ~self.moving) & after.done.implies(~after.early)
 
     @invariant
     def rows_are_where_the_new_tablets_are(self) -> Bool:

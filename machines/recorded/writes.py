@@ -95,6 +95,11 @@ class RecordedWrite(Machine):
         """A write that has as many replicas as the consistency says is acknowledged, whoever is late."""
         return self._went_to_all() & self._is_consistent() & (self.answers > 0)
 
+    @accepts(answer)
+    def replicas_that_are_late_answer(self) -> Bool:
+        """001, stage 3: such a write "will reach CL in both" sets: who is late stores it when the client knows already."""
+        return self.acknowledged & (self.answers < self.sent)
+
     def _went_to_all(self) -> Bool:
         to_old = self.stage.column(lambda stage: stage.writes is not Replicas.next)
         to_new = self.stage.column(lambda stage: stage.writes is not Replicas.previous)

@@ -100,7 +100,11 @@ BEFORE = {
     Stage.cleanup: {Stage.use_new},
     Stage.end_migration: {Stage.use_new, Stage.cleanup},
     Stage.moved: {Stage.end_migration},
-    Stage.cleanup_target: {Stage.write_both_read_old, Stage.streaming},
+    Stage.cleanup_target: {
+        Stage.allow_write_both_read_old,
+        Stage.write_both_read_old,
+        Stage.streaming,
+    },
     Stage.revert_migration: {Stage.cleanup_target},
 }
 """The stages in which the node may still be when one is committed: those since the last barrier."""
@@ -302,6 +306,34 @@ class IntranodeMigration(Machine):
         """Nor does it lock out reads."""
         return ~self.reading
 
+    @accepts(store)
+    def writes_are_stored_in_every_stage(self, shard: Term[Shard]) -> Bool:
+        """001, write_both_read_old: "Writes are going to both new and old replicas", also while rows are streamed there."""
+        named = self.write_stage.column(lambda stage: stage.writes).has(shard)
+        return (self.write > 0) & named
+
+    @accepts(acknowledge)
+    def writes_succeed_in_every_stage(self) -> Bool:
+        """001, stage 3, of "a successful request": it is one once each of its shards has stored it."""
+        missing = self.write_stage.column(lambda stage: stage.writes) - self.stored
+        return (self.write > 0) & missing.is_empty()
+
+    @accepts(answer_read)
+    def reads_succeed_in_every_stage(self, shard: Term[Shard]) -> Bool:
+        """001, stage 5, of reads "which complete successfully": they do, whatever else their shard is doing."""
+        named = self.read_stage.column(lambda stage: stage.reads) == shard
+        return self.reading & named
+
+    @sometimes(at={writes: 1})
+    def stages_are_left_while_clients_write_and_read(self, after: Self, stage: Term[Stage]) -> Bool:
+        """001, "Writes are going to both new and old replicas": each stage ends under requests that began in it: its barrier
+        waits for those from before it, and no tablet for a pause. (One that has moved stays where it is.)
+        """
+        leaves = (self.stage == stage) & (after.stage != stage)
+        write = (self.write > 0) & (self.write_stage == stage)
+        busy = write & self.reading & (self.read_stage == stage)
+        return busy & (leaves | (stage == Stage.moved))
+
     @accepts(learn)
     def stages_are_learned_while_clients_write(self) -> Bool:
         """001, stage 2: replicas "see the transition info", whatever is under way: requests hold their own stage."""
@@ -316,9 +348,13 @@ class IntranodeMigration(Machine):
     def rows_are_removed_while_clients_read(self, shard: Term[Shard]) -> Bool:
         """001, stage 6: its precondition is only about requests that reach a replica "which does
         not belong to the new replica set"; those that use the other shard are waited for by the
-        barrier of the next stage.
+        barrier of the next stage. Where the migration is undone, only what began before that is waited for.
         """
-        return (self.stage == Stage.cleanup) & (shard == LEAVING)
+        moved = (self.stage == Stage.cleanup) & (shard == LEAVING)
+        undone = (self.stage == Stage.cleanup_target) & (shard == PENDING)
+        write = (self.write == 0) | (self.write_stage == Stage.cleanup_target)
+        read = ~self.reading | (self.read_stage == Stage.cleanup_target)
+        return moved | (undone & (self.known == self.stage) & write & read)
 
     @accepts(give_up_streaming)
     def what_cannot_be_streamed_is_undone(self) -> Bool:
@@ -425,9 +461,11 @@ class IntranodeMigration(Machine):
     def what_is_done_stays_done(self, after: Self) -> Bool:
         """001, write_both_read_old: "Writes are going to both new and old replicas": what was
         streamed need not be streamed again. The coordinator forgets that an action is done when the
-        next stage begins, and not before.
+        next stage begins, and not before; and nothing is undone that has been done.
         """
-        return (self.operated & ~after.operated).implies(self.stage != after.stage)
+        undone = (self.stage != Stage.cleanup_target) & (after.stage == Stage.cleanup_target)
+        again = ~after.operated & (self.stage == after.stage)
+        return self.operated.implies(~again & ~undone)
 
     @lemma
     def the_write_under_way_is_the_newest(self) -> Bool:
@@ -486,7 +524,6 @@ class IntranodeMigration(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(give_up_streaming, stage, because="a migration that is not undone goes on"),
         equivalent_drop(learn, "the node is behind", because="learning again changes nothing"),
         equivalent_loss(store, data, because="writes reach the node one after the other"),
         equivalent_drop(acknowledge, "a write is under way", because="there is nothing to answer"),

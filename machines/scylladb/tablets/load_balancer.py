@@ -376,17 +376,11 @@ class LoadBalancer(Machine):
     def _is_silent(self) -> Bool:
         return self.request_pending | (self.track == Track.topology_change)
 
-    @lemma
-    @sometimes(at={Tablet: 2, disturbances: 1})
-    def two_migrations_stream_at_once(self) -> Bool:
-        """001: "Tablets are migrated in parallel and independently". A lemma: they do once one has started while another
-        streams.
-        """
-        return count(self._streams(t) for t in Tablet) >= 2
-
     @sometimes(at={Tablet: 3, disturbances: 1})
     def one_starts_while_another_streams(self, after: Self) -> Bool:
-        """001's change: "Allow load balancing to happen concurrently with tablet migrations"."""
+        """001's change: "Allow load balancing to happen concurrently with tablet migrations"; 001: "Tablets are migrated in
+        parallel and independently".
+        """
         goes_on = some(self._streams(t) & after._streams(t) for t in Tablet)
         return goes_on & some(~self._streams(t) & after._streams(t) for t in Tablet)
 
@@ -410,16 +404,21 @@ class LoadBalancer(Machine):
         )
 
     @accepts(plan_migration)
-    def plans_count_what_is_on_its_way_as_done(
-        self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]
-    ) -> Bool:
-        """001's change: active migrations are treated "as if they were already completed": where nothing streams, and none of
-        them is from the same shard, whatever helps then can be planned, also to a shard that one of them leaves. A plan may be
-        of one migration: "A single make_plan() call is still not saturating".
+    def plans_count_what_is_on_its_way_as_done(self) -> Bool:
+        """001's change: active migrations are treated "as if they were already completed": where nothing streams, and
+        something helps then, from a shard that none of them leaves, it is planned, or something else; also to a shard that one
+        of them leaves. A plan may be of one migration: "A single make_plan() call is still not saturating".
         """
         counts = self.invoked & ~self.outdated & ~self._is_silent() & self._plan_is_empty()
-        quiet = every(~self._streams(o) & (self.leaving[o] != leaving) for o in Tablet)
-        helps = self._helps(t, leaving, pending) & self._is_free(t, leaving, pending)
+        quiet = every(~self._streams(o) for o in Tablet)
+        helps = some(
+            self._helps(t, leaving, pending)
+            & self._is_free(t, leaving, pending)
+            & every(self.leaving[o] != leaving for o in Tablet)
+            for t in Tablet
+            for leaving in Shard
+            for pending in Shard
+        )
         return counts & quiet & helps
 
     @independent(
@@ -433,7 +432,6 @@ class LoadBalancer(Machine):
         no stage by others, nor by what is planned; 001's change: new ones start "as soon as tablets finish streaming".
         """
 
-    @lemma
     @independent(
         begin_topology_change,
         end_topology_change,
@@ -442,7 +440,13 @@ class LoadBalancer(Machine):
     def topology_changes_wait_for_no_plan(self) -> None:
         """001: with a pending request "the load balancer will not be invoked", which is to "allow pending topology
         operation to start": once the track is left, it waits for nothing that the balancer does, or has still to
-        look for. A lemma: topology changes happen.
+        look for.
+        """
+
+    @independent(persist_plan, retry, of=(stage, leaving, pending, replicas, draining, track))
+    def plans_wait_for_no_migration(self) -> None:
+        """001: the balancer is invoked "on transition of tablet stages, and also continuously as long as it generates new
+        migrations": a plan begins, or is made again, whatever still streams, or is being cleaned up.
         """
 
     @invariant
@@ -575,6 +579,13 @@ class LoadBalancer(Machine):
         moved = starts & (after.leaving[t] == leaving) & (after.pending[t] == pending)
         drains = some(self.node[leaving] == n for n in self.draining)
         return moved.implies(drains | (after._outcome(pending) <= after._outcome(leaving)))
+
+    @step_property
+    def nodes_that_are_to_leave_do_not_stay(self, after: Self) -> Bool:
+        """001: from `decommissioning` a node goes to `left`: neither another coordinator, nor a change of the topology, nor that
+        it is empty makes it one that gets tablets again.
+        """
+        return self.draining <= after.draining
 
     @step_property
     def nodes_that_are_to_leave_get_no_tablets(self, after: Self, t: Term[Tablet]) -> Bool:

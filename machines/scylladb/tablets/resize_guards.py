@@ -256,6 +256,14 @@ class ResizeGuards(Machine):
         """Nor does one that is done."""
         return self.guard[n].key.is_some()
 
+    @accepts(start_migration)
+    def migrations_begin_whatever_nodes_know(self, t: Term[TabletId]) -> Bool:
+        """001: a plan is persisted "by moving tablets into transitional states": whichever tablet there is, as soon as none
+        migrates; that nodes learn of it, and of what was before, its barrier waits for.
+        """
+        there = (t == TabletId.t0) | (self.layout == Layout.two_tablets)
+        return self.migrating.is_none() & there
+
     @accepts(refresh)
     def requests_outlive_changes_of_other_tablets(self, n: Term[Node]) -> Bool:
         """001: "Tablets are migrated in parallel and independently": to a request whose own tablet stays as it is nothing
@@ -276,11 +284,12 @@ class ResizeGuards(Machine):
         self, after: Self, n: Term[Node], key: Term[Half]
     ) -> Bool:
         """001: "make sure that no reads that started before this point exist": what began before is waited for: no
-        commit, no barrier and nothing that a node learns ends it.
+        commit, no barrier and nothing that a node learns ends it, nor does the end of another node's request.
         """
         commits = (self.layout != after.layout) | (self.migrating != after.migrating)
         learns = some(self.view[m] != after.view[m] for m in Node)
-        changes = commits | (self.drained != after.drained) | learns
+        others = some((m != n) & (self.guard[m].key != after.guard[m].key) for m in Node)
+        changes = commits | (self.drained != after.drained) | learns | others
         return (changes & (self.guard[n].key == key)).implies(after.guard[n].key == key)
 
     @independent(split, merge, start_migration, finish_migration, learn, of=guard)

@@ -276,6 +276,12 @@ class StreamSession(Machine):
         """
         return (self.follower == Session.failed) & (self.message == Message.none)
 
+    @accepts(give_up_idle_session)
+    def sessions_that_never_began_are_given_up(self) -> Bool:
+        """The same of a session whose request was lost: its master asks anew, whatever the follower does for another one."""
+        quiet = (self.prepare == 0) & (self.message == Message.none)
+        return (self.master == Session.streaming) & quiet & (self.follower_plan < self.plan)
+
     @sometimes(at={failures: 1, losses: 0, restarts: 0})
     def failures_are_heard_at_once(self, after: Self) -> Bool:
         """001: "to keep the cluster saturated with streaming", a master that is told of its session's failure fails then, and
@@ -296,6 +302,14 @@ class StreamSession(Machine):
     def nobody_waits_for_an_old_session(self) -> None:
         """001: migrations go on "to keep the cluster saturated with streaming": a session that has ended is reported,
         and the next one asked for, whatever the follower still does for the last.
+        """
+
+    @independent(
+        begin_session, of=(follower, follower_plan, sent, message, message_plan, waiting, master)
+    )
+    def new_sessions_wait_for_no_old_one(self) -> None:
+        """001: "to keep the cluster saturated with streaming": whoever is asked to send rows begins, whatever it still
+        does, or has on the wire, for a session before.
         """
 
     @lemma

@@ -152,7 +152,14 @@ class TabletCluster(Machine):
         {Node: 3, reads: 0, crashes: 0, TabletMigration.failures: 0},
         {writes: 0, reads: 0, crashes: 2},
         {writes: 0, reads: 0, TabletMigration.failures: 0, topology_changes: 1},
-        {writes: 2, reads: 0, crashes: 0, TabletMigration.failures: 0, migrations: 0},
+        {
+            writes: 2,
+            reads: 0,
+            crashes: 0,
+            TabletMigration.failures: 0,
+            migrations: 0,
+            compactions: 1,
+        },
         {writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, topology_changes: 2},
         {Tablet: 2, reads: 0, crashes: 0, TabletMigration.failures: 0},
     )
@@ -900,7 +907,7 @@ class TabletCluster(Machine):
     # fmt: off
     @independent(
         receive_chunk, drop_chunk, finish_streaming, fail_unanswered, refuse_cleanup, finish_cleanup, finish_repair_run,
-        end_compaction, fail_barrier, use_new, finish, finish_revert, end, fall_back, revert,
+        end_compaction, fail_barrier, use_new, finish, finish_revert, end, fall_back, revert, ask_to_clean_up, run_repair,
         of=Tablet,
     )
     def tablets_advance_independently(self) -> None:
@@ -910,10 +917,10 @@ class TabletCluster(Machine):
         restart, ask_dead_node, fail_unanswered, ask_to_stream, receive_chunk, drop_chunk, finish_streaming,
         refuse_cleanup, finish_cleanup, finish_repair_run, start_migration, start_rebuild, start_repair, leave_track,
         change_topology, end_topology_change, begin_streaming, use_new, finish, finish_revert, end, fall_back, revert,
-        of=(request, written, acknowledged),
+        ask_to_clean_up, run_repair, of=(request, written, acknowledged, compacting),
     )
     def no_step_waits_for_clients(self) -> None:
-        """001: "Writes are going to both new and old replicas": barriers wait for older ones, nothing else does."""
+        """001, "Writes are going to both": barriers wait for older ones; nothing else does, nor for what is rewritten."""
     # fmt: on
 
     @accepts(request_topology_change)
@@ -1023,7 +1030,7 @@ class TabletCluster(Machine):
 
     @lemma
     def nothing_is_pending_at_rest(self, t: Term[Tablet]) -> Bool:
-        """001: a tablet that is not in transition has no new replicas."""
+        """001: a tablet at rest has no new replicas. A lemma: it has no kind, and `one_pending_and_one_leaving_replica`."""
         at_rest = self.tablets[t].stage == Stage.none
         return at_rest.implies(self.next[t] == self.replicas[t])
 

@@ -686,7 +686,9 @@ class TabletMigration(Machine):
 
     @lemma
     def only_rebuild_v2_repairs(self) -> Bool:
-        """The second version of a rebuild has a stage of its own (2025.2)."""
+        """The second version of a rebuild has a stage of its own (2025.2). A lemma: whatever streams afterwards is one, by
+        `rebuild_v2_repairs_before_it_streams`, and nothing else follows but that it is undone.
+        """
         only_when(self.release.repair)
         return (self.stage == Stage.rebuild_repair).implies(self.kind == Kind.rebuild_v2)
 

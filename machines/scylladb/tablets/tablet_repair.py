@@ -286,10 +286,17 @@ class TabletRepair(Machine):
         asked = ~self.requested & after.requested
         return asked & (self.stage == Stage.end_repair)
 
-    @independent(learn, have_repaired, of=(Node, requested, operation, unlocked))
+    @independent(
+        learn,
+        begin_to_repair,
+        have_repaired,
+        tell_to_unlock,
+        unlock,
+        of=(Node, requested, operation, unlocked),
+    )
     def replicas_wait_for_no_other(self) -> None:
         """001, stage 2: all replicas "see the transition info … via local token metadata", each its own: none waits
-        with that until another one has repaired, nor with the end of its own repair.
+        with that until another one has repaired, nor with its own repair, and what it is told when that is to end.
         """
 
     @invariant
@@ -306,10 +313,11 @@ class TabletRepair(Machine):
     @step_property
     def locks_are_held_until_the_repair_is_to_end(self, after: Self, n: Term[Node]) -> Bool:
         """Compaction must not mix what is repaired with what is not: a replica that has repaired keeps its lock until
-        all have; one that restarts forgets it, and that it was asked.
+        all have; one that restarts forgets it, and the session, or that it was asked.
         """
         released = (self.replica[n].lock > 0) & (after.replica[n].lock == 0)
-        return ((self.stage == Stage.repair) & released).implies(after.asked[n] == 0)
+        restarted = (after.replica[n].session == 0) | (after.asked[n] == 0)
+        return ((self.stage == Stage.repair) & released).implies(restarted)
 
     @invariant
     def nothing_of_a_repair_outlives_it(self, n: Term[Node]) -> Bool:

@@ -54,7 +54,12 @@ BEFORE = {
     Stage.use_new: {Stage.write_both_read_new},
     Stage.cleanup: {Stage.use_new},
     Stage.end_migration: {Stage.use_new, Stage.cleanup},
-    Stage.cleanup_target: {Stage.write_both_read_old, Stage.rebuild_repair, Stage.streaming},
+    Stage.cleanup_target: {
+        Stage.allow_write_both_read_old,
+        Stage.write_both_read_old,
+        Stage.rebuild_repair,
+        Stage.streaming,
+    },
     Stage.revert_migration: {Stage.cleanup_target},
 }
 """Stages that nodes may still be in when one is committed: those since the last barrier."""

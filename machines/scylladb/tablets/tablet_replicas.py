@@ -406,6 +406,26 @@ class TabletReplicas(Machine):
         """001, write_both_read_old: "Writes are going to both new and old replicas": streaming waits for none."""
         return (self.stage == Stage.streaming) & (self.next - self.replicas).has(pending)
 
+    @accepts(repair)
+    def replicas_are_repaired_while_clients_write(self) -> Bool:
+        """The same where they are repaired first: "both new and old replicas" have what is written meanwhile."""
+        return self.stage == Stage.rebuild_repair
+
+    @accepts(clean_up)
+    def replicas_are_cleaned_up_while_clients_write(self, n: Term[Node]) -> Bool:
+        """001, stage 6: "No write request will reach" the replica that leaves: nobody waits for those to the others."""
+        return (self.stage == Stage.cleanup) & self.replicas.has(n) & ~self.next.has(n)
+
+    @sometimes(at={removals: 1, moves: 0, Node: 2})
+    def stages_are_left_while_clients_write(self, after: Self, stage: Term[Stage]) -> Bool:
+        """001, "Writes are going to both new and old replicas": each stage ends under writes that began in it: its barrier
+        waits for those from before it, and no change for a pause.
+        """
+        leaves = (self.stage == stage) & (after.stage != stage)
+        return leaves & some(
+            (self.write[c].value > 0) & (self.write[c].stage == stage) for c in Client
+        )
+
     @accepts(give_up_streaming)
     def what_cannot_be_done_is_undone(self) -> Bool:
         """ScyllaDB's code: a rebuild whose repair fails goes to `cleanup_target`, as does one whose streaming fails."""
@@ -501,9 +521,11 @@ class TabletReplicas(Machine):
     @step_property
     def what_is_done_stays_done(self, after: Self) -> Bool:
         """001, write_both_read_old: "Writes are going to both new and old replicas": none has the coordinator repair, stream
-        or clean up once more, and while clients write a change ends.
+        or clean up once more, and while clients write a change ends. Nor is one undone whose action has been done.
         """
-        return (self.operated & ~after.operated).implies(self.stage != after.stage)
+        undone = (self.stage != Stage.cleanup_target) & (after.stage == Stage.cleanup_target)
+        again = ~after.operated & (self.stage == after.stage)
+        return self.operated.implies(~again & ~undone)
 
     @invariant
     def new_replicas_are_complete(self, r: Term[Node]) -> Bool:
@@ -580,9 +602,6 @@ class TabletReplicas(Machine):
         ),
         equivalent_loss(begin_streaming, owed, because="where less is owed, less is promised"),
         equivalent_loss(stream_after_repair, owed, because="where less is owed, less is promised"),
-        equivalent_loss(
-            give_up_streaming, stage, because="a transition that is not undone goes on"
-        ),
         equivalent_drop(learn, "it is behind", because="learning again changes nothing"),
         equivalent_replacement(
             begin_write,

@@ -548,6 +548,18 @@ class TabletResize(Machine):
         and what is committed each node learns for itself.
         """
 
+    @independent(
+        start_splitting,
+        finish_splitting,
+        get_ready,
+        collect_stats,
+        of=(replicas, leaving, pending, track, Node),
+    )
+    def resizes_are_prepared_while_tablets_move(self) -> None:
+        """001: "to incrementally make decision", beside "active migrations": what is to be split is split, and is heard to
+        be, wherever the table's tablets are on their way, and whatever other nodes do.
+        """
+
     @step_property
     def no_barrier_ends_a_repair(self, after: Self, n: Term[Node]) -> Bool:
         """001 has a barrier "make sure that no reads that started before this point exist": by waiting for what began before,

@@ -197,4 +197,103 @@ class ReadsMoveBetweenReads(IntranodeMigration):
         self._operation_done()
 
 
+@known_bug(
+    "001-683",
+    NOBODY_WAITS,
+    breaks=IntranodeMigration.writes_are_stored_in_every_stage,
+    budgets={IntranodeMigration.writes: 1, IntranodeMigration.reads: 0},
+)
+class ThePendingShardTakesNoWrites(IntranodeMigration):
+    """The pending shard took no writes before it had streamed: clients waited until it had."""
+
+    @action(fair=WEAK)
+    def store(self, shard: Term[Shard]) -> None:
+        """A shard stores the write; the pending one once it has streamed."""
+        super().store(shard)
+        before = self.known.any_of(Stage.write_both_read_old, Stage.streaming)
+        require((shard == LEAVING) | ~before, "the shard has streamed")
+
+
+@known_bug(
+    "001-684",
+    "design document 001, stage 3: writes are executed on behalf of successful requests",
+    breaks=IntranodeMigration.writes_succeed_in_every_stage,
+    budgets={IntranodeMigration.writes: 1, IntranodeMigration.reads: 0},
+)
+class WritesSucceedWhenItHasStreamed(IntranodeMigration):
+    """No write of a tablet was acknowledged while it streamed from one shard to the other."""
+
+    @action(fair=WEAK)
+    def acknowledge(self) -> None:
+        """All shards have stored the write, and nothing streams."""
+        require(self.known != Stage.streaming, "the tablet does not stream")
+        super().acknowledge()
+
+
+@known_bug(
+    "001-685",
+    'design document 001, stage 5: read requests "which complete successfully"',
+    breaks=IntranodeMigration.reads_succeed_in_every_stage,
+    budgets={IntranodeMigration.writes: 1},
+)
+class ASourceAnswersNoReads(IntranodeMigration):
+    """A shard answered no read while it sent its rows to the other one."""
+
+    @action(fair=WEAK)
+    def answer_read(self, shard: Term[Shard]) -> None:
+        """The shard answers, if it sends no rows."""
+        super().answer_read(shard)
+        require((self.known != Stage.streaming) | (shard == PENDING), "the shard does not stream")
+
+
+@known_bug(
+    "001-686",
+    NOBODY_WAITS,
+    breaks=IntranodeMigration.stages_are_left_while_clients_write_and_read,
+    budgets={IntranodeMigration.writes: 1},
+)
+class CleanupsBeginInSilence(IntranodeMigration):
+    """The barrier before the cleanup waited until nothing was under way, also on the new shard alone: on a busy node, never."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_cleanup(self) -> None:
+        """No write reaches the leaving shard any more, nor the other one."""
+        require((self.write == 0) & ~self.reading, "no request is under way")
+        super().begin_cleanup()
+
+
+@known_bug(
+    "001-687",
+    'design document 001, cleanup: "No write request will reach tablet replica in the database layer"',
+    breaks=IntranodeMigration.rows_are_removed_while_clients_read,
+    budgets={IntranodeMigration.writes: 1},
+)
+class WhatIsUndoneWaitsForSilence(IntranodeMigration):
+    """Where a migration was undone, the pending shard was cleaned up when no request was under way, of whichever stage."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def clean_up(self, shard: Term[Shard]) -> None:
+        """The shard that is not to keep the tablet removes its rows; the pending one in silence."""
+        silent = (self.write == 0) & ~self.reading
+        require((shard == LEAVING) | silent, "no request is under way")
+        super().clean_up(shard)
+
+
+@known_bug(
+    "001-709",
+    "design document 001, in the releases: a transition is undone when its action has failed, and for a reason",
+    breaks=IntranodeMigration.what_is_done_stays_done,
+    budgets={IntranodeMigration.writes: 0, IntranodeMigration.reads: 0},
+)
+class WhatHasStreamedIsUndone(IntranodeMigration):
+    """The same between shards: a failure that was heard of late undid what had been streamed."""
+
+    @IntranodeMigration.stage.step(
+        Stage.streaming, Stage.cleanup_target, by=COORDINATOR, spends=IntranodeMigration.failures
+    )
+    def give_up_streaming(self) -> None:
+        """Streaming failed, or had failed before: undo the migration."""
+        self.operated = False
+
+
 BUGS = known_bugs_in(globals())

@@ -178,4 +178,42 @@ class GuardsAreOfOneMap(ResizeGuards):
         self._release(n)
 
 
+@known_bug(
+    "001-690",
+    'design document 001: "make sure that no reads that started before this point exist"',
+    breaks=ResizeGuards.requests_go_on_while_tablets_change,
+)
+class ATabletHasOneGuard(ResizeGuards):
+    """The requests of a tablet shared one guard: the first that ended let go of it for all, and nothing waited for the rest."""
+
+    @action(by=CLIENT)
+    def end(self, n: Term[Node]) -> None:
+        """The request is done, and the guard of its tablet is gone."""
+        require(self.guard[n].key.is_some(), "a request is going on")
+        tablet = self.guard[n].tablet
+        for m in Node:
+            guard = self.guard[m]
+            shared = guard.tablet == tablet
+            guard.key = choose(shared, None, guard.key)
+            guard.tablet = choose(shared, None, guard.tablet)
+            guard.layout = choose(shared, Layout.one_tablet, guard.layout)
+            guard.outdated = guard.outdated & ~shared
+            guard.transition = guard.transition & ~shared
+
+
+@known_bug(
+    "001-707",
+    'design document 001: a plan is persisted "by moving tablets into transitional states"',
+    breaks=ResizeGuards.migrations_begin_whatever_nodes_know,
+)
+class MigrationsWaitUntilAllKnowTheResize(ResizeGuards):
+    """After a split no tablet began to migrate before every node had learned of it: one that was slow held up the balancer."""
+
+    @action(by=COORDINATOR, spends=ResizeGuards.migrations)
+    def start_migration(self, t: Term[TabletId]) -> None:
+        """A tablet begins to migrate that all nodes know."""
+        require(every(self._is_current(n) for n in Node), "every node has learned of the tablets")
+        super().start_migration(t)
+
+
 BUGS = known_bugs_in(globals())

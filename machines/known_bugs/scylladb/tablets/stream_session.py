@@ -10,7 +10,7 @@ from stagewright.machines.scylladb.tablets.stream_session import (
     Session,
     StreamSession,
 )
-from stagewright.spec import Fairness, action, choose, only_when, require
+from stagewright.spec import Fairness, action, choose, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -96,8 +96,9 @@ class NobodyGivesUpAnIdleSession(StreamSession):
 
     @action(by=MASTER, fair=Fairness.WEAK)
     def give_up_idle_session(self) -> None:
-        """There is no such limit."""
-        only_when(False)
+        """There is no such limit for a session that the follower has begun."""
+        super().give_up_idle_session()
+        require(self.follower_plan < self.plan, "the follower has not begun")
 
 
 # -- who is refused, or waits ----------------------------------------------------------------------
@@ -134,6 +135,36 @@ class FailuresAreReportedWhenTheFollowerIsDone(StreamSession):
         over = (self.follower == Session.none) | (self.follower_plan != self.plan)
         require(over, "the follower has ended as well")
         super().report()
+
+
+@known_bug(
+    "001-695",
+    'design document 001: "to keep the cluster saturated with streaming"',
+    breaks=StreamSession.new_sessions_wait_for_no_old_one,
+)
+class FollowersEndOneSessionFirst(StreamSession):
+    """A follower began a session when it had ended the one before, whose master had long given it up."""
+
+    @action(by=FOLLOWER, fair=WEAK)
+    def begin_session(self) -> None:
+        """The follower prepares a session, if it has no other."""
+        require(self.follower == Session.none, "the last session is over")
+        super().begin_session()
+
+
+@known_bug(
+    "001-706",
+    'design document 001: "to keep the cluster saturated with streaming"',
+    breaks=StreamSession.sessions_that_never_began_are_given_up,
+)
+class MastersWaitForAnotherSession(StreamSession):
+    """A master whose request was lost gave its session up when the follower had ended the one before."""
+
+    @action(by=MASTER, fair=WEAK)
+    def give_up_idle_session(self) -> None:
+        """Nothing has come for long, and the follower has no session."""
+        super().give_up_idle_session()
+        require(self.follower == Session.none, "the follower has no session")
 
 
 BUGS = known_bugs_in(globals())

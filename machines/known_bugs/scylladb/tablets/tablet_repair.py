@@ -139,4 +139,41 @@ class RepairsEndWhenAllKnowTheSession(TabletRepair):
         super().have_repaired(n)
 
 
+@known_bug(
+    "001-691",
+    'design document 001, stage 2: each replica for itself "via local token metadata"',
+    breaks=TabletRepair.replicas_wait_for_no_other,
+    budgets={TabletRepair.requests: 1, TabletRepair.failures: 0},
+)
+class LocksAreReleasedOneByOne(TabletRepair):
+    """A replica was told to release its lock when all that had been told before had answered: one that was slow kept the
+    locks of the rest.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def tell_to_unlock(self, n: Term[Node]) -> None:
+        """The next replica is told, once the last one has answered."""
+        super().tell_to_unlock(n)
+        answered = every(
+            (m == n) | (self.told[m] != self.session) | self.unlocked.has(m) for m in Node
+        )
+        require(answered, "whoever was told has answered")
+
+
+@known_bug(
+    "001-692",
+    'design document 001, stage 2: each replica for itself "via local token metadata"',
+    breaks=TabletRepair.replicas_wait_for_no_other,
+    budgets={TabletRepair.requests: 1, TabletRepair.failures: 0},
+)
+class LocksAreReleasedTogether(TabletRepair):
+    """A replica released its lock when all had been told to."""
+
+    @action(fair=WEAK)
+    def unlock(self, n: Term[Node]) -> None:
+        """The lock is released, once everybody is to release it."""
+        require(every(self.told[m] == self.told[n] for m in Node), "all are told the same")
+        super().unlock(n)
+
+
 BUGS = known_bugs_in(globals())

@@ -357,4 +357,75 @@ class WhoCoordinatesDoesNotLearn(TabletReplicas):
         require(self.write[c].value == 0, "no write is on its way")
 
 
+@known_bug(
+    "001-680",
+    NOBODY_WAITS,
+    breaks=TabletReplicas.replicas_are_repaired_while_clients_write,
+    sizes={Node: 2},
+    budgets={TabletReplicas.moves: 0, TabletReplicas.removals: 1},
+)
+class RepairsWaitForWrites(TabletReplicas):
+    """The repair before a replica is added or removed began when no write was on its way."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def repair(self) -> None:
+        """The replicas are repaired while nobody writes."""
+        require(every(self.write[c].value == 0 for c in Client), "nobody writes")
+        super().repair()
+
+
+@known_bug(
+    "001-681",
+    'design document 001, stage 6: "No write request will reach" the replica that leaves',
+    breaks=TabletReplicas.replicas_are_cleaned_up_while_clients_write,
+    sizes={Node: 2},
+    budgets=ONE_MOVE,
+)
+class CleanupsWaitForWrites(TabletReplicas):
+    """A replica that had left kept its rows until no write was on its way, though none went there any more."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def clean_up(self, n: Term[Node]) -> None:
+        """The replica removes its rows; one that leaves, while nobody writes."""
+        silent = every(self.write[c].value == 0 for c in Client)
+        require(silent | (self.stage != Stage.cleanup), "nobody writes")
+        super().clean_up(n)
+
+
+@known_bug(
+    "001-682",
+    NOBODY_WAITS,
+    breaks=TabletReplicas.stages_are_left_while_clients_write,
+    sizes={Node: 2},
+    budgets={TabletReplicas.moves: 0, TabletReplicas.removals: 1},
+)
+class BarriersWaitForSilence(TabletReplicas):
+    """A barrier waited for whatever was on its way, also for what had begun in the stage itself: under load no stage ended."""
+
+    def _has_drained(self) -> Bool:
+        silent = every(self.write[c].value == 0 for c in Client)
+        return super()._has_drained() & ((self.stage == Stage.none) | silent)
+
+
+@known_bug(
+    "001-708",
+    "design document 001, in the releases: a transition is undone when its action has failed, and for a reason",
+    breaks=TabletReplicas.what_is_done_stays_done,
+    sizes={Node: 2},
+    budgets={TabletReplicas.writes: 0, TabletReplicas.removals: 0, TabletReplicas.additions: 0},
+)
+class WhatHasStreamedIsUndone(TabletReplicas):
+    """A failure that was heard of late undid a change whose rows had all been streamed."""
+
+    @TabletReplicas.stage.step(
+        (Stage.rebuild_repair, Stage.streaming),
+        Stage.cleanup_target,
+        by=COORDINATOR,
+        spends=TabletReplicas.failures,
+    )
+    def give_up_streaming(self) -> None:
+        """The action failed, or had failed before: undo."""
+        self.operated = False
+
+
 BUGS = known_bugs_in(globals())

@@ -389,4 +389,38 @@ class WritersEndWhenNothingIsSplit(TabletResize):
         super().finish_writer(n)
 
 
+@known_bug(
+    "001-688",
+    'design document 001: "to incrementally make decision", beside "active migrations"',
+    breaks=TabletResize.resizes_are_prepared_while_tablets_move,
+    budgets={TabletResize.decisions: 1},
+)
+class NobodyIsReadyWhileTabletsMove(TabletResize):
+    """A replica said that it was ready for the split when no tablet of the table was in transition: under a balancer the
+    split was put off again and again.
+    """
+
+    @action(fair=WEAK)
+    def get_ready(self, n: Term[Node]) -> None:
+        """All sstables of the node are split, and nothing moves."""
+        require(~self._migrates(), "no tablet is in transition")
+        super().get_ready(n)
+
+
+@known_bug(
+    "001-689",
+    'design document 001: "to incrementally make decision", beside "active migrations"',
+    breaks=TabletResize.resizes_are_prepared_while_tablets_move,
+    budgets={TabletResize.decisions: 1},
+)
+class StatisticsAreCollectedAtRest(TabletResize):
+    """The coordinator asked no node whether it was ready as long as the topology was in the tablet migration track."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def collect_stats(self, n: Term[Node]) -> None:
+        """A node is asked for which split it is ready, when no tablet migrates."""
+        require(self.track != Track.tablet_migration, "not in the tablet migration track")
+        super().collect_stats(n)
+
+
 BUGS = known_bugs_in(globals())

@@ -165,8 +165,7 @@ class PlansOnlyWhenNothingMigrates(LoadBalancer):
 @known_bug(
     "B02",
     "design document 001: one migration at a time",
-    breaks=LoadBalancer.two_migrations_stream_at_once,
-    sizes={Tablet: 2},
+    breaks=LoadBalancer.one_starts_while_another_streams,
 )
 class OneMigrationInTheCluster(LoadBalancer):
     """The limit was one of the cluster, and not of a shard."""
@@ -394,6 +393,28 @@ class ThePlanWaitsForTheCleanup(LoadBalancer):
             for other in Tablet
         )
         require(~about, "no other one is about to leave it")
+
+
+@known_bug(
+    "001-705",
+    "design document 001, node states: from decommissioning a node goes to left",
+    breaks=LoadBalancer.nodes_that_are_to_leave_do_not_stay,
+    sizes={Tablet: 2},
+)
+class WhoIsEmptyStays(LoadBalancer):
+    """A node that had been emptied was one to balance again: tablets were moved back to it before it had left."""
+
+    @action(by=BALANCER)
+    def end_draining(self, n: Term[Node]) -> None:
+        """No tablet is left on the node: nothing more is to be done about it."""
+        require(self.draining.has(n), "the node drains")
+        there = some(
+            (self.node[s] == n) & some(self.replicas[t].has(s) for t in Tablet) for s in Shard
+        )
+        require(~there, "it has no replicas")
+        self.draining.discard(n)
+        self._commit()
+        self.invoked = True
 
 
 BUGS = known_bugs_in(globals())

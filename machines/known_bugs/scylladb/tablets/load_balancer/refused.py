@@ -187,4 +187,39 @@ class TopologyChangesWaitForTheBalancer(LoadBalancer):
         require(~self.invoked, "the balancer is done")
 
 
+@known_bug(
+    "001-693",
+    'design document 001: the balancer is silent to "allow pending topology operation to start"',
+    breaks=LoadBalancer.topology_changes_wait_for_no_plan,
+    sizes={Tablet: 2},
+)
+class TopologyChangesEndWhenNothingIsPlanned(LoadBalancer):
+    """A topology change that was done held the state machine until the balancer had looked for migrations, which it may not
+    plan meanwhile.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def end_topology_change(self) -> None:
+        """The topology change is done, and the balancer has looked."""
+        require(~self.invoked, "the balancer is done")
+        super().end_topology_change()
+
+
+@known_bug(
+    "001-694",
+    'design document 001: the balancer is invoked "continuously as long as it generates new migrations"',
+    breaks=LoadBalancer.plans_wait_for_no_migration,
+    sizes={Tablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
+)
+class RefusedPlansWaitForTheStreams(LoadBalancer):
+    """A plan that another command had overtaken was made again when nothing streamed: meanwhile shards had nothing to do."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def retry(self) -> None:
+        """Something else was committed first: the plan is made again, once nothing streams."""
+        require(every(self.stage[t] != Stage.streaming for t in Tablet), "nothing streams")
+        super().retry()
+
+
 BUGS = known_bugs_in(globals())

@@ -677,4 +677,29 @@ class CleanupDoesNotWaitForCompaction(TabletCluster):
         """Nothing waits."""
 
 
+@known_bug(
+    "001-700",
+    'design document 001, stage 3: the replica set "will reflect all successful writes"',
+    breaks=TabletCluster.replicas_that_are_read_are_complete,
+    budgets={
+        **NO_FAULTS,
+        TabletCluster.reads: 0,
+        TabletCluster.migrations: 0,
+        TabletCluster.writes: 2,
+        TabletCluster.compactions: 1,
+    },
+)
+class CompactionsReplaceWhatCameSince(TabletCluster):
+    """What a compaction had rewritten took the place of all that its replica stored, and what clients had written meanwhile
+    was gone.
+    """
+
+    @action(fair=WEAK)
+    def end_compaction(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """What was rewritten takes the place of what is there."""
+        require(self.compacting[t][n] > 0, "the node compacts")
+        self.data[t][n] = self.compacting[t][n]
+        self.compacting[t][n] = 0
+
+
 BUGS = known_bugs_in(globals())

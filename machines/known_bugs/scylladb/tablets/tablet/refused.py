@@ -467,4 +467,75 @@ class StreamsAreOverWhenNobodyWrites(TabletCluster):
         super().finish_streaming(t)
 
 
+@known_bug(
+    "001-701",
+    INDEPENDENTLY,
+    breaks=TabletCluster.tablets_advance_independently,
+    sizes={Tablet: 2},
+    budgets=TWO_TABLETS,
+)
+class CleanupsComeOneByOne(TabletCluster):
+    """A replica was asked to clean up when no other tablet was being cleaned up: of many that had moved most kept the rows of
+    two replicas.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_to_clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The replica is asked to remove its rows, and no other one is."""
+        alone = every((o == t) | self.cleanup_at[o].is_none() for o in Tablet)
+        require(alone, "no other tablet is cleaned up")
+        super().ask_to_clean_up(t, n)
+
+
+@known_bug(
+    "001-702",
+    'design document 001, stage 6: "No write request will reach" the replica that leaves',
+    breaks=TabletCluster.no_step_waits_for_clients,
+    budgets={**NO_FAULTS, TabletCluster.reads: 0},
+)
+class CleanupsBeginWhenNobodyWrites(TabletCluster):
+    """A replica that had left was asked to clean up when no request to the tablet was on its way, also to its new replica."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_to_clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The replica is asked to remove its rows, while nobody uses the tablet."""
+        require(every(self.request[m].tablet != t for m in Node), "no client uses the tablet")
+        super().ask_to_clean_up(t, n)
+
+
+@known_bug(
+    "001-703",
+    'design document 001, stage 3: "by the means of coordinator replication or by the means of streaming"',
+    breaks=TabletCluster.no_step_waits_for_clients,
+    budgets={**NO_FAULTS, TabletCluster.reads: 0, TabletCluster.compactions: 1},
+)
+class StreamsWaitForCompactions(TabletCluster):
+    """A tablet was streamed when nothing was compacted on any node: to split a large one held up all that moved."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_to_stream(self, t: Term[Tablet], pending: Term[Node]) -> None:
+        """The pending replica streams, while no node compacts."""
+        idle = every(self.compacting[o][n] == 0 for o in Tablet for n in Node)
+        require(idle, "nothing is compacted")
+        super().ask_to_stream(t, pending)
+
+
+@known_bug(
+    "001-704",
+    INDEPENDENTLY,
+    breaks=TabletCluster.tablets_advance_independently,
+    sizes={Tablet: 2},
+    budgets={**NO_CLIENTS, TabletCluster.rebuilds: 2, TabletCluster.migrations: 0},
+)
+class RepairsRunOneByOne(TabletCluster):
+    """The repair before a rebuild began when no action of another tablet ran."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def run_repair(self, t: Term[Tablet]) -> None:
+        """The replicas are asked to repair, and nothing else runs."""
+        alone = every((o == t) | (self.tablets[o].operation != Progress.running) for o in Tablet)
+        require(alone, "no other action runs")
+        super().run_repair(t)
+
+
 BUGS = known_bugs_in(globals())

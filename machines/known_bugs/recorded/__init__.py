@@ -1,0 +1,1 @@
+"""Mistakes put back into what the executable system records, by what is recorded."""
