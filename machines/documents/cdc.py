@@ -25,6 +25,7 @@ CDC = Document(
             (
                 CdcGeneration.generations_are_used_with_their_timestamp,
                 CdcGeneration.generations_are_used_before_they_are_published,
+                CdcGeneration.generations_are_used_until_the_next_one_operates,
                 CdcGenerations.generations_start_in_the_order_of_their_introduction,
                 CdcGenerations.log_writes_use_the_generation_that_operates,
                 CdcGenerations.decided_timestamps_are_kept,

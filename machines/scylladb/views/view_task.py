@@ -456,10 +456,10 @@ class ViewTask(Machine):
         waits for the result, and whether anybody does.
         """
 
-    @independent(start, attach, answer, forget_answer, of=(late, worked, forgotten))
+    @independent(start, attach, refuse, answer, forget_answer, of=(late, worked, forgotten))
     def calls_wait_for_no_lost_request(self) -> None:
-        """000: "the worker will immediately response that those tasks were completed": whatever was asked for before that, and is
-        still under way.
+        """000: "the worker will immediately response that those tasks were completed", or that they are gone: whatever was asked
+        for before that, and is still under way.
         """
 
     # -- harmless changes ------------------------------------------------------------------------------
