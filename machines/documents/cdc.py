@@ -77,6 +77,7 @@ CDC = Document(
                 CdcMapping.ranges_refine_the_vnodes,
                 CdcMapping.a_join_is_of_a_node_with_a_token,
                 CdcMapping.joins_only_add_tokens,
+                CdcMapping.vnodes_are_split,
                 CdcMapping.nodes_join_with_any_token,
                 CdcPublication.tokens_join_after_their_generation,
                 CdcPublication.tokens_come_with_a_join_and_go_with_its_failure,
