@@ -482,12 +482,7 @@ class ViewTask(Machine):
         ),
         equivalent_disabled(start_late, because="a late request may as well be lost"),
         equivalent_disabled(drop_late, because="a request may as well be under way for ever"),
-        equivalent_loss(
-            start_late,
-            work,
-            late,
-            because="a late request may as well be lost, or arrive once more",
-        ),
+        equivalent_loss(start_late, late, because="a late request may as well arrive once more"),
         equivalent_replacement(
             start_late,
             "becomes: yes for no",
