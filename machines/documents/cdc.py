@@ -25,6 +25,7 @@ CDC = Document(
             (
                 CdcGeneration.generations_are_used_with_their_timestamp,
                 CdcGeneration.generations_are_used_before_they_are_published,
+                CdcGeneration.generations_are_used_until_the_next_one_operates,
                 CdcGenerations.generations_start_in_the_order_of_their_introduction,
                 CdcGenerations.log_writes_use_the_generation_that_operates,
                 CdcGenerations.decided_timestamps_are_kept,
@@ -76,6 +77,7 @@ CDC = Document(
                 CdcMapping.ranges_refine_the_vnodes,
                 CdcMapping.a_join_is_of_a_node_with_a_token,
                 CdcMapping.joins_only_add_tokens,
+                CdcMapping.vnodes_are_split,
                 CdcMapping.nodes_join_with_any_token,
                 CdcPublication.tokens_join_after_their_generation,
                 CdcPublication.tokens_come_with_a_join_and_go_with_its_failure,

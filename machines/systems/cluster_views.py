@@ -552,6 +552,18 @@ class ClusterViews(Machine):
         stages between the two are left, or given up, whatever workers execute.
         """
 
+    @independent(
+        finish,
+        finish_revert,
+        finish_operation,
+        stream,
+        of=(ViewTask.work, ViewTask.call, ViewTask.late),
+    )
+    def operations_wait_for_no_worker(self) -> None:
+        """000, the same: what a worker executes for a task that was aborted, or that is gone, is for nothing: rows are streamed and
+        cleaned up, and operations end without tasks, though it has not noticed.
+        """
+
     def _could_move(self, leaving: Term[Node], pending: Term[Node]) -> Bool:
         """Nodes and the tablet are at rest, and only the first of the two nodes has the tablet."""
         work = ~self.topology.cleanup_needed.is_empty() | self.topology.global_request.is_some()

@@ -69,6 +69,7 @@ from stagewright.spec import (
     unexercised,
     vacuous,
     volatile,
+    wording,
 )
 
 WEAK = Fairness.WEAK
@@ -515,6 +516,16 @@ class TabletViews(Machine):
         ended = (~self._is_at_rest(t) & after._is_at_rest(t)) | (~self.split & after.split)
         staged = some(~self.staged[n].has(r) & after.staged[n].has(r) for r in Row)
         return replaced.implies(ended | staged)
+
+    @wording('000, tablet resize: "abort the task and create new tasks with new tablet ids"')
+    @step_property
+    def tasks_of_tablets_that_split_are_aborted(self, after: Self, n: Term[Node]) -> Bool:
+        """A batch that has begun before its tablet splits is of a task that is gone; rows do not need it, as it has read
+        both halves.
+        """
+        splits = ~self.split & after.split
+        of_whole = self.batch[n].tablet == Tablet.t0
+        return (splits & of_whole).implies(after.batch[n].stale | after.batch[n].tablet.is_none())
 
     @step_property
     def work_goes_on_for_whoever_asks(

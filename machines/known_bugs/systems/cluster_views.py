@@ -371,4 +371,38 @@ class CleanupWaitsForTheBatch(ClusterViews):
         require(~executed, "no batch runs")
 
 
+@known_bug(
+    "000-330",
+    "design document 000, Tablet operations: the tasks are aborted at the start of the operation",
+    breaks=ClusterViews.operations_wait_for_no_worker,
+    budgets={ClusterViews.leader_changes: 0},
+)
+class StreamsWaitForTheBatch(ClusterViews):
+    """The pending replica was sent no row while a worker executed a batch of the tablet."""
+
+    @action(fair=WEAK)
+    def stream(self, n: Term[Node]) -> None:
+        """The pending replica gets the row when no batch runs."""
+        executed = some(self.views.tasks[t].work == Work.executing for t in Task)
+        require(~executed, "no batch runs")
+        super().stream(n)
+
+
+@known_bug(
+    "000-331",
+    "design document 000, Tablet operations: the tasks are aborted at the start of the operation",
+    breaks=ClusterViews.operations_wait_for_no_worker,
+    budgets={ClusterViews.leader_changes: 0},
+)
+class StreamsAreAnsweredAfterTheBatch(ClusterViews):
+    """A stream that had brought all rows was taken for under way until no worker executed a batch."""
+
+    @action(by=LEADER, fair=WEAK)
+    def finish_operation(self) -> None:
+        """The replica answers when no batch runs."""
+        executed = some(self.views.tasks[t].work == Work.executing for t in Task)
+        require(~executed, "no batch runs")
+        super().finish_operation()
+
+
 BUGS = known_bugs_in(globals())

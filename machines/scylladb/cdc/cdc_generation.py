@@ -18,11 +18,13 @@ from stagewright.spec import (
     LeadsTo,
     Machine,
     OneVar,
+    accepts,
     action,
     equivalent_disabled,
     equivalents,
     final,
     flag,
+    independent,
     invariant,
     leads_to,
     liveness,
@@ -158,6 +160,24 @@ class CdcGeneration(Machine):
     def generations_are_used_before_they_are_published(self) -> Bool:
         """003, the same: from then on nodes use it, whether CDC clients can see it or not."""
         return self.used & (self.life == L.committed)
+
+    @accepts(supersede)
+    def generations_are_committed_whatever_clients_can_see(self) -> Bool:
+        """001: a newer one has its data written, and is committed, whether this one is published or not (scylladb #15194)."""
+        committed = self.life.any_of(L.committed, L.published)
+        return committed & ~self.superseded
+
+    @independent(start_using, of=(superseded, overtaken))
+    def generations_are_used_until_the_next_one_operates(self) -> None:
+        """003: a generation operates until "the following generation's timestamp", some time after that is committed: a node that
+        learns of it in between begins to use it.
+        """
+
+    @independent(clear, of=used)
+    def generations_are_cleared_whoever_used_them(self) -> None:
+        """Obsolete generations go from group0 (scylladb #15163), though no node says of one that it has begun to use it: those
+        that started later had no need to.
+        """
 
     @liveness
     def committed_generations_are_published(self) -> LeadsTo:

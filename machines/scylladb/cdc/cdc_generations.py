@@ -722,12 +722,10 @@ class CdcGenerations(Machine):
         later = every(self.start[h] < self.clock(n) + DELAY for h in self.introduced)
         return (self.on_its_way == g) & every(~self.lacks[m].has(g) for m in Node) & later
 
-    @lemma
     @accepts(read_data)
     def data_is_read_whoever_is_cut_off(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """003: "The node will keep trying to read the generation's data in background until it succeeds": as soon as
-        it can be read there, which no other node keeps it from. A lemma: but in the first version: later, what is
-        committed is stored everywhere.
+        it can be read there, which no other node keeps it from.
         """
         only_when(not self.release.group0 or self.release.prepares)
         there = self.introduced.has(g) & self.stored.has(g)
@@ -800,7 +798,6 @@ class CdcGenerations(Machine):
         """
         return some(self.uses(n, g, self.clock(n)) for g in Generation)
 
-    @lemma
     @independent(
         gossip_generation,
         write_data,
@@ -818,8 +815,7 @@ class CdcGenerations(Machine):
     )
     def generations_wait_for_no_write(self) -> None:
         """003: nodes "reject writes … that are supposed to use this new generation", and so "give up availability for
-        safety": writes wait for generations, and no generation for a write. A lemma: but in the first version, of
-        which a mistake is known.
+        safety": writes wait for generations, and no generation for a write.
         """
 
     @independent(
@@ -828,6 +824,7 @@ class CdcGenerations(Machine):
         learn,
         read_data,
         learn_that_it_is_abandoned,
+        forget,
         of=(unpublished, described),
     )
     def nodes_learn_whatever_is_published(self) -> None:
@@ -835,11 +832,10 @@ class CdcGenerations(Machine):
         necessary anymore": the table for CDC clients is "in contrast" to the one which nodes use.
         """
 
-    @lemma
-    @independent(store_data, learn, read_data, learn_that_it_is_abandoned, of=Node)
+    @independent(store_data, abandon, learn, read_data, learn_that_it_is_abandoned, forget, of=Node)
     def nodes_learn_whoever_else_does(self) -> None:
-        """003: "When other nodes learn about the generation, they'll extract it … and save it": each does for itself.
-        A lemma: but in the first version, where nodes learn of each other.
+        """003: "When other nodes learn about the generation, they'll extract it … and save it", or hear that it is given up:
+        each for itself, whichever of the others is cut off.
         """
 
     @step_property
@@ -865,11 +861,13 @@ class CdcGenerations(Machine):
         self, after: Self, n: Term[Node], g: Term[Generation]
     ) -> Bool:
         """003: a node that is prepared "will remember that there is a new generation even though it doesn't yet know what it
-        is": of what it knew it keeps no timestamp without the data.
+        is": of what it knew, and is over, it keeps no timestamp without the data. One that starts may read all data anew.
         """
         only_when(self.release.group0)
+        over = ~self._has_no_successor(g, self.clock(n) - LEEWAY)
         prepared = after.known[n][g] == Known.prepared
-        return (prepared & self.knows(n, g)).implies(self.known[n][g] == Known.prepared)
+        kept = prepared & self.knows(n, g) & over
+        return kept.implies(self.known[n][g] == Known.prepared)
 
     @invariant
     def accepted_timestamps_find_a_stream(
@@ -898,12 +896,10 @@ class CdcGenerations(Machine):
         """003: nodes describe a generation "when nodes learn about a CDC generation"."""
         return self.described.has(g).implies(self.introduced.has(g))
 
-    @lemma
     @step_property
     def descriptions_are_kept(self, after: Self) -> Bool:
         """003, "TODO: expired generations": that a description goes "is yet to be implemented", so clients who come
-        later find every generation there was. A lemma: but in the first version, where each node describes what it
-        knows.
+        later find every generation there was.
         """
         return self.described <= after.described
 

@@ -26,6 +26,7 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
+    count,
     equivalent_replacement,
     equivalents,
     every,
@@ -38,6 +39,7 @@ from stagewright.spec import (
     require,
     set_of,
     some,
+    sometimes,
     step_property,
 )
 
@@ -180,14 +182,14 @@ class CdcMapping(Machine):
         """Some vnode ends from the token on, and before `end`."""
         return some(self.ring[other].is_some() for other in token.until(end))
 
-    def _was_made_for_two_shards(self, end: Token) -> Bool:
-        """The range's end is in a vnode that a node with two shards owns, or is about to."""
-        last, *others = reversed(end.around())
-        two = self._will_have_two_shards(last)
-        for vnode in others:
-            is_end = self.ring[vnode].is_some() | (self.joining == vnode)
-            two = choose(is_end, self._will_have_two_shards(vnode), two)
-        return two
+    def _is_or_will_be_a_vnode(self, end: Token) -> Bool:
+        """A vnode ends there, or is about to."""
+        return self.ring[end].is_some() | (self.joining == end)
+
+    def _is_for_two_shards(self, end: Token) -> Bool:
+        """The range that ends there is of a node with two shards, or was made for one."""
+        several = self.streams[end][Shard.second].is_some()
+        return choose(self._is_or_will_be_a_vnode(end), self._will_have_two_shards(end), several)
 
     def _will_have_two_shards(self, vnode: Token) -> Bool:
         """Whose vnode ends there, or is about to, has two shards."""
@@ -213,13 +215,15 @@ class CdcMapping(Machine):
 
     @invariant
     def ranges_have_a_stream_for_each_shard(self) -> Bool:
-        """003: "Suppose that the number of shards of A is _entries[i].streams.size()"."""
+        """003: "Suppose that the number of shards of A is _entries[i].streams.size()": where a vnode of A's ends, or is about
+        to. A range that ends within one, as for a join that was given up, has a stream.
+        """
         second = Shard.second
         return every(
             (self.streams[end][Shard.first].is_some() == self.range_ends.has(end))
-            & (
+            & self._is_or_will_be_a_vnode(end).implies(
                 self.streams[end][second].is_some()
-                == (self.range_ends.has(end) & self._was_made_for_two_shards(end))
+                == (self.range_ends.has(end) & self._will_have_two_shards(end))
             )
             for end in list(Token)
         )
@@ -262,10 +266,11 @@ class CdcMapping(Machine):
     @invariant
     def base_and_log_rows_are_on_one_shard(self) -> Bool:
         """003: base writes of the jth shard "will have their corresponding log table entries also written
-        to the jth shard", at every replica with as many shards as the owner of the range's end.
+        to the jth shard", at every replica with as many shards as the owner of the range's end; of a range that ends within
+        a vnode, with as many as it has streams.
         """
         return every(
-            (self._end_of_range(token, end) & self._was_made_for_two_shards(end)).implies(
+            (self._end_of_range(token, end) & self._is_for_two_shards(end)).implies(
                 ~(self._stream_in(end, token) == stream)
             )
             for token in list(Token)
@@ -284,9 +289,12 @@ class CdcMapping(Machine):
     @step_property
     def joins_only_add_tokens(self, after: Self, t: Term[Token]) -> Bool:
         """003: "When a new node joins the cluster it modifies the token ring by refining existing vnodes"."""
-        kept = self.ring[t].is_none() | (after.ring[t] == self.ring[t])
-        forgotten = (self.joining == t) & (after.joining != t) & after.ring[t].is_none()
-        return kept & ~forgotten
+        return self.ring[t].is_none() | (after.ring[t] == self.ring[t])
+
+    @sometimes
+    def vnodes_are_split(self) -> Bool:
+        """003, the same: a node joins with tokens "which will split them into smaller vnodes", and there are several."""
+        return count(self.ring[t].is_some() for t in Token) > 1
 
     @final
     def nobody_joins(self) -> Bool:

@@ -297,11 +297,10 @@ class CdcPublication(Machine):
 
     # -- promises ---------------------------------------------------------------------------------------------
 
-    @lemma
     @invariant
     def tokens_join_after_their_generation(self, g: Term[Generation]) -> Bool:
         """003: before the node refines the vnodes "it will introduce a new CDC generation whose token
-        ranges refine those new (smaller) vnodes". A lemma: they come with the join, after the commit.
+        ranges refine those new (smaller) vnodes".
         """
         return (self.in_group0 & self.tokens.has(g)).implies(self.committed.has(g))
 
@@ -321,12 +320,10 @@ class CdcPublication(Machine):
         )
         return (self.transition == ROLLED_BACK).implies(self.joins & none)
 
-    @lemma
     @step_property
-    def a_request_leaves_the_ring_alone(self, after: Self, g: Term[Generation]) -> Bool:
+    def tokens_are_of_the_node_that_joins(self, after: Self, g: Term[Generation]) -> Bool:
         """001: a request for a new generation may "go only through commit_cdc_generation and
-        publish_cdc_generation states": tokens come and go with the node that joins. A lemma: they come
-        with a join, and go with its failure.
+        publish_cdc_generation states": tokens come and go with the node that joins, and are its own.
         """
         changed = self.tokens.has(g) != after.tokens.has(g)
         return changed.implies(self.joins & (self.new_generation == g))

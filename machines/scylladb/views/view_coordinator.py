@@ -616,14 +616,11 @@ class ViewCoordinator(Machine):
         """No staging sstable is left without a task."""
         return self.staged[b].has(t).implies(self.staging[b].has(t))
 
-    @lemma
-    @sometimes
-    def a_batch_outlives_its_table(self, s: Term[Shard]) -> Bool:
-        """A table is dropped while it is processed, and left before the worker sees that its batch is for nothing. A
-        lemma: a coordinator that leaves the table when no batch is executed does as well.
+    @independent(leave_base, of=(called, batch, scanned, restarted))
+    def tables_are_left_whatever_is_executed(self) -> None:
+        """000: the coordinator processes "at most only one base table at the time": this one, until group0 stores no task of
+        it, and not until each shard has seen that its batch is for nothing: others are to be processed.
         """
-        batch = self.batch[s]
-        return batch.tablet.is_some() & (batch.base != self.processed)
 
     @step_property
     def work_goes_on_for_whoever_asks(self, after: Self, s: Term[Shard], t: Term[Tablet]) -> Bool:
@@ -705,12 +702,9 @@ class ViewCoordinator(Machine):
         """Every staging sstable is processed in the end."""
         return leads_to(self.staged[b].has(t), ~self.staged[b].has(t))
 
-    @lemma
     @liveness
     def batches_end(self, s: Term[Shard]) -> LeadsTo:
-        """000: the worker answers "once the tasks are finished", or notices that they are deleted. A lemma: neither waits for a
-        coordinator, or for another shard.
-        """
+        """000: the worker answers "once the tasks are finished", or notices that they are deleted, of either type."""
         has_batch = self.batch[s].tablet.is_some()
         return leads_to(has_batch, ~has_batch)
 

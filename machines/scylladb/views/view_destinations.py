@@ -36,6 +36,7 @@ from stagewright.spec import (
     equivalents,
     every,
     final,
+    independent,
     invariant,
     known_violations,
     leads_to,
@@ -407,12 +408,9 @@ class ViewDestinations(Machine):
         """000, "Tablet operations": tasks are aborted when a tablet moves, which does not wait for them."""
         return self.migration == Migration.ahead
 
-    @lemma
     @accepts(stream)
     def sstables_are_streamed_whatever_waits_for_them(self, s: Term[Sstable]) -> Bool:
-        """000, the same: a replica gets its sstables, staged or not, whatever is built of them. A lemma: a migration
-        loses nothing.
-        """
+        """000, the same: a replica gets its sstables, staged or not, whatever is built of them."""
         there = self.place[Replica.leaving][s] != Place.nowhere
         new = self.place[Replica.pending][s] == Place.nowhere
         return (self.migration == Migration.under_way) & there & new
@@ -498,6 +496,12 @@ class ViewDestinations(Machine):
     def nothing_is_lost_by_a_migration(self, after: Self, s: Term[Sstable]) -> Bool:
         """001: the new replica has what the old one had."""
         return after._is_nowhere(s).implies(self._is_nowhere(s))
+
+    @independent(generate, of=(status, scanned, view, migration))
+    def generators_wait_for_no_view(self) -> None:
+        """000, "staging_directly_to_generator": no task is created for the sstable, and so nobody waits until a view is built,
+        or the tablet has moved, to have it executed.
+        """
 
     @final
     def nothing_is_staged(self) -> Bool:

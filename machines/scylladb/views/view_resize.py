@@ -48,7 +48,6 @@ from stagewright.spec import (
     initially,
     invariant,
     leads_to,
-    lemma,
     liveness,
     never_happens,
     number,
@@ -440,17 +439,6 @@ class ViewResize(Machine):
         """
         return self.built.implies(~some(self.building[t] for t in numbers(0, LAST)))
 
-    @lemma
-    @invariant
-    def tasks_are_of_tablets(self) -> Bool:
-        """000: each task is associated with a tablet id: there is such a tablet. A lemma: ranges are built once, and
-        staging tasks are created for something.
-        """
-        return every(
-            (self.building[t] | self.staging[t]).implies(some(self.id[s] == t for s in Slot))
-            for t in numbers(0, LAST)
-        )
-
     @invariant
     def staging_sstables_have_a_task(self) -> Bool:
         """No staging sstable is left without a task that finds it (scylladb #26244)."""
@@ -476,7 +464,7 @@ class ViewResize(Machine):
     @step_property
     def staging_tasks_are_created_for_something(self, after: Self) -> Bool:
         """000: a process_staging task is created when "a staging sstable was registered"; in a resize for each that was
-        aborted, and for no other tablet.
+        aborted, and for no other tablet: one that there is no more has none.
         """
 
         def has_one(s: Term[Slot]) -> Bool:

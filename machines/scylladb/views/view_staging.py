@@ -317,6 +317,15 @@ class ViewStaging(Machine):
         """000, the same of a node that has restarted: what is on its disk is registered, also while the tablet moves."""
         return ~self.discovered & self.loaded
 
+    @independent(
+        load_sstables,
+        of=(standing, waiting, started, aborted, place, batch, staging, to_register, registering),
+    )
+    def sstables_are_loaded_at_any_time(self) -> None:
+        """000, the same: nothing is found before it is loaded, for which a node that has restarted waits neither for its tablet
+        to come to rest, nor for a task to be stored or finished.
+        """
+
     @accepts(begin_registering)
     def sstables_are_registered_at_any_time(self) -> Bool:
         """000, the same: the worker has the task stored whatever it executes, also before the tablet has arrived."""

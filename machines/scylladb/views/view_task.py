@@ -456,10 +456,10 @@ class ViewTask(Machine):
         waits for the result, and whether anybody does.
         """
 
-    @independent(start, attach, answer, forget_answer, of=(late, worked, forgotten))
+    @independent(start, attach, refuse, answer, forget_answer, of=(late, worked, forgotten))
     def calls_wait_for_no_lost_request(self) -> None:
-        """000: "the worker will immediately response that those tasks were completed": whatever was asked for before that, and is
-        still under way.
+        """000: "the worker will immediately response that those tasks were completed", or that they are gone: whatever was asked
+        for before that, and is still under way.
         """
 
     # -- harmless changes ------------------------------------------------------------------------------
@@ -482,12 +482,7 @@ class ViewTask(Machine):
         ),
         equivalent_disabled(start_late, because="a late request may as well be lost"),
         equivalent_disabled(drop_late, because="a request may as well be under way for ever"),
-        equivalent_loss(
-            start_late,
-            work,
-            late,
-            because="a late request may as well be lost, or arrive once more",
-        ),
+        equivalent_loss(start_late, late, because="a late request may as well arrive once more"),
         equivalent_replacement(
             start_late,
             "becomes: yes for no",

@@ -364,7 +364,16 @@ class ViewWakeups(Machine):
         worker beside it.
         """
 
-    @independent(add_entry, look_again, move, of=(batch, loop, stored, call, news))
+    @independent(
+        add_entry,
+        apply_entry,
+        look_again,
+        move,
+        find_nothing,
+        wait,
+        stay_awake,
+        of=(batch, loop, stored, call, news),
+    )
     def registering_goes_on_whatever_is_executed(self) -> None:
         """000: tasks are created when "a staging sstable was registered": whatever is called for, or executed."""
 
@@ -374,6 +383,26 @@ class ViewWakeups(Machine):
     def batches_are_reported_whatever_is_registered(self) -> None:
         """000: "the worker will eventually reply that the task was finished": whatever else is to be registered, and whoever
         waits for the reply.
+        """
+
+    @independent(
+        answer_call,
+        of=(
+            queued,
+            taken,
+            changed,
+            batch,
+            staging_mutex,
+            apply_mutex,
+            registrator,
+            observer,
+            loop,
+            news,
+        ),
+    )
+    def answers_wait_for_no_loop(self) -> None:
+        """000: the worker "responses the coordinator once the tasks are finished", whether the loop waits for that, looks at other
+        tasks, or is about to.
         """
 
     @invariant

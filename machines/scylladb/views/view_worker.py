@@ -322,12 +322,10 @@ class ViewWorker(Machine):
         """000: group0 stores all "tasks that haven't been completed yet"."""
         return (self._exists(v) & ~self.worked.has(v)).implies(self.tasks.has(v))
 
-    @lemma
     @invariant
     def built_views_have_no_task(self) -> Bool:
         """000: a view is built when its tasks are removed, "permanently marking them as finished": one that was only
-        answered is executed again if "both the coordinator and worker nodes are restarted". A lemma: finished tasks
-        are removed once.
+        answered is executed again if "both the coordinator and worker nodes are restarted".
         """
         return (self.built & self.tasks).is_empty()
 
@@ -490,6 +488,18 @@ class ViewWorker(Machine):
     def deletions_are_noticed_at_any_time(self) -> None:
         """000: "The worker also observes the group0 state to notice when tasks are aborted": whoever waits for a result, and
         whatever is flushed.
+        """
+
+    @independent(
+        begin_flush,
+        flush_memtable,
+        end_flush,
+        refuse,
+        of=(finished, built, worked, forgotten, rows),
+    )
+    def workers_flush_whatever_the_coordinator_does(self) -> None:
+        """000: the worker is "node-local", and "will eventually reply": what it does before that, or in its place, waits for
+        no command to group0 of the coordinator's.
         """
 
     @final

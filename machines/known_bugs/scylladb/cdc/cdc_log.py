@@ -7,6 +7,7 @@ from typing import Annotated
 from stagewright.machines.scylladb.cdc.cdc_log import (
     CLIENT,
     COORDINATOR,
+    END,
     LAST_TIMESTAMP,
     LEEWAY,
     ROW,
@@ -297,7 +298,7 @@ class NewNodesWaitForWrites(CdcLog):
 @known_bug(
     "003-114",
     "design document 003: when a new node joins the cluster, it will introduce a new CDC generation",
-    breaks=CdcLog.nodes_join_whatever_is_written,
+    breaks="mapping.nodes_join_with_any_token",
 )
 class JoinsBeginWhenNothingIsWritten(CdcLog):
     """No generation was made for a node that was to join while a write was under way: under load that was never."""
@@ -322,6 +323,22 @@ class WritesWaitForTheNewReplica(CdcLog):
         """A replica receives what is for it, unless a node is about to be written to."""
         super().receive(n)
         require(self.mapping.joining.is_none() | self.pending, "no node is about to be one")
+
+
+@known_bug(
+    "003-123",
+    "design document 003: when a new node joins the cluster it modifies the token ring",
+    breaks=CdcLog.nodes_join_whatever_is_written,
+)
+class JoinsEndWhenWritesAreOfThePast(CdcLog):
+    """A node had joined when the clocks had passed the timestamp of what was written last, though that had long arrived."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def insert_token(self, n: Term[Node], t: Term[Token]) -> None:
+        """The joining node has streamed, and no write is ahead of the clock."""
+        past = self.logged.is_none() | (self.timestamp < self.now) | (self.now == END)
+        require(past, "no write is ahead of the clock")
+        super().insert_token(n, t)
 
 
 BUGS = known_bugs_in(globals())

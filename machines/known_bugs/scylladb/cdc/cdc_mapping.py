@@ -139,4 +139,42 @@ class NodesHaveOneToken(CdcMapping):
         require(every(~(self.ring[other] == n) for other in Token), "the node has no token")
 
 
+@known_bug(
+    "003-131",
+    "design document 003: it modifies the token ring by refining existing vnodes",
+    breaks=CdcMapping.joins_only_add_tokens,
+)
+class TheSecondTokenReplacesTheFirst(CdcMapping):
+    """A node that joined with another token had one, as before: its first vnode went back to the next node."""
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def insert_token(self, n: Term[Node], t: Term[Token]) -> None:
+        """The token becomes the node's only one."""
+        require((self.joining == t) & (self.joining_node == n), "the node joins with the token")
+        for end in Token:
+            old = (self.ring[end] == n) & (t != end)
+            owner = choose(old, None, self.ring[end])
+            self.ring[end] = choose(t == end, n, owner)
+        self.joining = None
+        self.joining_node = None
+
+
+@known_bug(
+    "003-132",
+    "design document 003: the joining node chooses tokens which will split them into smaller vnodes",
+    breaks=CdcMapping.vnodes_are_split,
+)
+class LaterJoinsAreGivenUp(CdcMapping):
+    """A join was given up when its generation was not the first one, as nodes still used that."""
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def insert_token(self, n: Term[Node], t: Term[Token]) -> None:
+        """The token becomes part of the ring, if that has none, or the join is given up."""
+        require((self.joining == t) & (self.joining_node == n), "the node joins with the token")
+        used = some(self.ring[end].is_some() for end in Token)
+        self.ring[t] = choose(used, None, n)
+        self.joining = None
+        self.joining_node = None
+
+
 BUGS = known_bugs_in(globals())

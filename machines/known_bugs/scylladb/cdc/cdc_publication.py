@@ -59,7 +59,10 @@ class WhatIsWrittenIsPublished(CdcPublication):
 @known_bug(
     "003-10",
     "design document 001, after a request from the user to create a new CDC generation",
-    breaks=CdcPublication.a_request_leaves_the_ring_alone,
+    breaks=(
+        CdcPublication.tokens_are_of_the_node_that_joins,
+        CdcPublication.tokens_come_with_a_join_and_go_with_its_failure,
+    ),
 )
 class ARequestedGenerationBringsTokens(CdcPublication):
     """What commits a generation inserts the tokens for which it was made, whoever asked for it."""
@@ -463,6 +466,42 @@ class CommitsWaitForTheTables(CdcPublication):
         only_when(not self.release.publisher)
         require(self.writable, "the tables can be written")
         self._commit(g)
+
+
+@known_bug(
+    "003-124",
+    "design document 003: a joining node modifies the token ring by refining existing vnodes",
+    breaks=CdcPublication.tokens_are_of_the_node_that_joins,
+)
+class AFailedJoinTakesOtherTokensAlong(CdcPublication):
+    """The rollback of a join set the ring to that of the first generation: the node that had joined before owned nothing."""
+
+    @CdcPublication.transition.step(
+        WRITE_BOTH, ROLLED_BACK, by=COORDINATOR, spends=CdcPublication.failures
+    )
+    def fail_streaming(self, g: Term[Generation]) -> None:
+        """The join fails; the ring is what it was at first."""
+        require(self.new_generation == g, "the generation was made for it")
+        self.tokens = frozenset({Generation.first})
+        self.failed = True
+
+
+@known_bug(
+    "003-125",
+    "design document 003: before that, it will introduce a new CDC generation",
+    breaks=CdcPublication.tokens_join_after_their_generation,
+    budgets={CdcPublication.failures: 0},
+)
+class JoinsWithoutTablesWithLogs(CdcPublication):
+    """A node joined without a commit of its generation while no table had a log, as nobody was to use it: those that got one
+    later had a generation of another ring.
+    """
+
+    @CdcPublication.transition.step(COMMIT, WRITE_BOTH, by=COORDINATOR)
+    def join_without_commit(self, g: Term[Generation]) -> None:
+        """The tokens join the ring, and nothing is committed."""
+        require(self.joins & (self.new_generation == g), "a node joins")
+        self.tokens.add(g)
 
 
 BUGS = known_bugs_in(globals())

@@ -389,4 +389,37 @@ class SstablesAreStreamedWhenTheirViewsAreMarked(ViewDestinations):
         super().stream(s)
 
 
+@known_bug(
+    "000-324",
+    "design document 000, Staging sstables: staging_directly_to_generator",
+    breaks=ViewDestinations.generators_wait_for_no_view,
+)
+class TheGeneratorWaitsForTheBuilder(ViewDestinations):
+    """The view update generator rested while a view of the table was built, so that no two updated one view: what a repair had
+    brought for the others waited for days.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def generate(self, r: Term[Replica], s: Term[Sstable]) -> None:
+        """The generator generates the updates of a table of which no view is built."""
+        super().generate(r, s)
+        built = some(self.status[v] == ViewStatus.started for v in View)
+        require(~built, "no view is being built")
+
+
+@known_bug(
+    "000-325",
+    "design document 000, Staging sstables: staging_directly_to_generator",
+    breaks=ViewDestinations.generators_wait_for_no_view,
+)
+class TheGeneratorRestsInTransition(ViewDestinations):
+    """What the generator had of a tablet that moved it generated when that was over."""
+
+    @action(by=WORKER, fair=WEAK)
+    def generate(self, r: Term[Replica], s: Term[Sstable]) -> None:
+        """The generator generates the updates of a tablet at rest."""
+        super().generate(r, s)
+        require(self.migration != Migration.under_way, "the tablet is not in transition")
+
+
 BUGS = known_bugs_in(globals())

@@ -53,7 +53,7 @@ OBSERVED = (
 @known_bug(
     "000-44",
     "design document 000: a task is associated with a tablet id",
-    breaks=ViewResize.tasks_are_of_tablets,
+    breaks=ViewResize.staging_tasks_are_created_for_something,
     budgets={ViewResize.resizes: 1},
 )
 class AMergeLeavesTheOldTasks(ViewResize):

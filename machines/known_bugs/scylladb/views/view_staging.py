@@ -469,4 +469,19 @@ class AbortsAreNoticedBetweenRegistrations(ViewStaging):
         super().observe_abort()
 
 
+@known_bug(
+    "000-326",
+    "design document 000: process_staging tasks are created when a staging sstable was registered",
+    breaks=ViewStaging.sstables_are_loaded_at_any_time,
+)
+class SstablesAreLoadedAtRest(ViewStaging):
+    """A node that had restarted while its tablet moved loaded its sstables when that was over."""
+
+    @action(by=WORKER, fair=WEAK)
+    def load_sstables(self) -> None:
+        """The tables' sstables are loaded from disk: no tablet moves."""
+        super().load_sstables()
+        self._is_at_rest()
+
+
 BUGS = known_bugs_in(globals())

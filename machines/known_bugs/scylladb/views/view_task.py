@@ -332,4 +332,19 @@ class AnswersWaitForLostRequests(ViewTask):
         require(self.late.is_empty(), "no other request is under way")
 
 
+@known_bug(
+    "000-320",
+    "design document 000: the worker will immediately response",
+    breaks=ViewTask.calls_wait_for_no_lost_request,
+)
+class RefusalsWaitForLostRequests(ViewTask):
+    """A call for a task that was gone failed when no request that its coordinator had given up could arrive any more."""
+
+    @action(by=WORKER, fair=WEAK)
+    def refuse(self) -> None:
+        """There is nothing to wait for, and no other request is under way."""
+        super().refuse()
+        require(self.late.is_empty(), "no other request is under way")
+
+
 BUGS = known_bugs_in(globals())

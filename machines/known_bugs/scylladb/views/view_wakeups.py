@@ -308,4 +308,53 @@ class BatchesEndWhenNothingIsQueued(ViewWakeups):
         super().finish_batch()
 
 
+@known_bug(
+    "000-327",
+    "design document 000: tasks are created when a staging sstable was registered",
+    breaks=ViewWakeups.registering_goes_on_whatever_is_executed,
+)
+class CommandsWaitForTheBatch(ViewWakeups):
+    """The registrator's command was applied when the worker of that node executed no batch."""
+
+    @ViewWakeups.registrator.step(Registrator.adding, Registrator.applied, by=GROUP0, fair=WEAK)
+    def apply_entry(self) -> None:
+        """The command is applied while nothing is executed."""
+        require(self.apply_mutex.is_empty(), "read-apply mutex is free")
+        require(self.batch != Work.executing, "no batch is executed")
+        self.changed = True
+        self._wake_observer()
+
+
+@known_bug(
+    "000-328",
+    "design document 000: tasks are created when a staging sstable was registered",
+    breaks=ViewWakeups.registering_goes_on_whatever_is_executed,
+)
+class TheRegistratorRestsWithTheBatch(ViewWakeups):
+    """A registrator that found an sstable in its queue when it was about to wait looked at it after the batch."""
+
+    @ViewWakeups.registrator.step(Registrator.drowsy, Registrator.awake, by=WORKER, fair=WEAK)
+    def stay_awake(self) -> None:
+        """An sstable was queued in the meantime, and no batch is executed."""
+        require(self.queued, "an sstable is queued")
+        require(self.batch != Work.executing, "no batch is executed")
+
+
+@known_bug(
+    "000-329",
+    "design document 000: the worker responses the coordinator once the tasks are finished",
+    breaks=ViewWakeups.answers_wait_for_no_loop,
+)
+class AnswersWaitForTheLoop(ViewWakeups):
+    """A worker's answer was taken when the coordinator's loop waited for events: one that went from task to task had none
+    removed.
+    """
+
+    @ViewWakeups.call.step(Work.executing, Work.done, by=WORKER, fair=WEAK)
+    def answer_call(self) -> None:
+        """The worker answers a loop that waits."""
+        require(self.loop == Loop.asleep, "the loop waits")
+        self._wake_loop()
+
+
 BUGS = known_bugs_in(globals())

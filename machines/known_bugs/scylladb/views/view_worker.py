@@ -579,4 +579,21 @@ class DeletionsAreNoticedBetweenCalls(ViewWorker):
         super().observe_drop(v)
 
 
+@known_bug(
+    "000-321",
+    "design document 000: the view building worker is node-local",
+    breaks=ViewWorker.workers_flush_whatever_the_coordinator_does,
+)
+class FlushesWaitForTheRemoval(ViewWorker):
+    """A worker did not flush for a new view while the coordinator was to remove what it had answered: for a fast one that was
+    always.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def begin_flush(self) -> None:
+        """A task is for a view that was not flushed for, and none is to be removed."""
+        super().begin_flush()
+        require(self.finished.is_empty(), "nothing is to be removed")
+
+
 BUGS = known_bugs_in(globals())

@@ -465,4 +465,28 @@ class AnsweredViewsAreBuilt(TabletViews):
         self.status = ViewStatus.success
 
 
+@known_bug(
+    "000-332",
+    "design document 000, tablet resize: abort the task and create new tasks with new tablet ids",
+    breaks=TabletViews.tasks_of_tablets_that_split_are_aborted,
+    budgets={
+        TabletViews.migrations: 0,
+        TabletViews.repairs: 0,
+        TabletViews.leader_changes: 0,
+    },
+)
+class TheLowerHalfKeepsItsTasks(TabletViews):
+    """When a tablet split its tasks stayed those of the lower half, executed or not, and the upper one got new ones."""
+
+    @action(by=TOPOLOGY, spends=TabletViews.splits)
+    def split_tablet(self) -> None:
+        """The tablet splits, at rest: there are new tasks for the upper half."""
+        require(~self.split, "not split yet")
+        require(self._is_at_rest(Term.of(Tablet.t0)), "the tablet is not in transition")
+        self.split = True
+        self.host[Tablet.t1] = self.host[Tablet.t0]
+        for k in Type:
+            self.tasks[Tablet.t1][k] = self._task_of_second_half(k)
+
+
 BUGS = known_bugs_in(globals())

@@ -23,6 +23,7 @@ from stagewright.spec import (
     Bool,
     BudgetName,
     Fairness,
+    FlagVar,
     Number,
     Term,
     action,
@@ -30,6 +31,7 @@ from stagewright.spec import (
     bounded,
     choose,
     every,
+    flag,
     only_when,
     require,
     some,
@@ -425,6 +427,29 @@ class DescriptionsGoWithTheSwitch(CdcGenerations):
         require(self.follows(kept, g), "the other one is later")
         require(self.start[kept] <= self.clock(n), "it operates")
         self.described.discard(g)
+
+
+@known_bug(
+    "003-130",
+    "design document 003, TODO: expired generations: it is yet to be implemented",
+    breaks=CdcGenerations.descriptions_are_kept,
+    budgets=CALM,
+)
+class NewPublishersBeginAnew(CdcGenerations):
+    """A publisher that began anew removed the row that had been written last, as it might not be whole, and wrote it again."""
+
+    again: FlagVar = flag()
+
+    @action(by=COORDINATOR)
+    def begin_anew(self, g: Term[Generation]) -> None:
+        """The row that was written last is removed, and its generation queued."""
+        require(~self.again, "it begins anew once")
+        require(self.described.has(g) & self.stored.has(g), "it is described")
+        later = some(self.introduced.has(h) & self.follows(h, g) for h in Generation)
+        require(~later, "it is the last one")
+        self.again = True
+        self.described.discard(g)
+        self.unpublished.add(g)
 
 
 BUGS = known_bugs_in(globals())

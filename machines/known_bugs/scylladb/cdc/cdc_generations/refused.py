@@ -8,6 +8,7 @@ from stagewright.machines.scylladb.cdc.cdc_generations import (
     CLIENT,
     COORDINATOR,
     DELAY,
+    END,
     LAST_COMMIT,
     LAST_TIMESTAMP,
     LEEWAY,
@@ -421,6 +422,73 @@ class NodesLearnTogether(CdcGenerations):
         """A node learns of a generation while all are reached."""
         require(self.unreachable.is_empty(), "every node is reached")
         super().learn(n, g)
+
+
+@known_bug(
+    "003-126",
+    JOINS,
+    breaks=CdcGenerations.nodes_learn_whoever_else_does,
+    budgets={CdcGenerations.writes: 0},
+)
+class GivenUpWhenAllAreReached(CdcGenerations):
+    """A generation that was too late was given up when every node could be told: until then the others refused writes for its
+    sake.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def abandon(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The generation is given up when all nodes are reached."""
+        super().abandon(n, g)
+        require(self.unreachable.is_empty(), "every node is reached")
+
+
+@known_bug(
+    "003-127",
+    "design document 003: reject writes that are supposed to use this new generation",
+    breaks=CdcGenerations.generations_wait_for_no_write,
+)
+class GivenUpBetweenDecisions(CdcGenerations):
+    """No generation was given up in the moment of a conditional write, however late it was: its node refused others meanwhile."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def abandon(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The generation is given up when nothing has just been decided."""
+        super().abandon(n, g)
+        decided = (self.write.fate == Fate.decided) & ~self.write.waited
+        require(~decided | (self.now == END), "nothing has just been decided")
+
+
+@known_bug(
+    "003-128",
+    "design document 003: keep trying to read the generation's data in background until it succeeds",
+    breaks=CdcGenerations.data_is_read_whoever_is_cut_off,
+    budgets={CdcGenerations.writes: 0, CdcGenerations.partitions: 0},
+)
+class CommitsAreHeardWhenTheyAreNeeded(CdcGenerations):
+    """A node that was prepared for a generation asked whether it had been committed when that was about to operate."""
+
+    @action(fair=WEAK)
+    def read_data(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node learns of the commit of what is about to operate."""
+        super().read_data(n, g)
+        require(self.start[g] <= self.clock(n) + LEEWAY, "it is about to operate")
+
+
+@known_bug(
+    "003-129",
+    JOINS,
+    breaks=CdcGenerations.nodes_learn_whatever_is_published,
+    sizes={Generation: 3},
+    budgets={**CALM, CdcGenerations.joins: 2},
+)
+class ForgottenWhenClientsKnow(CdcGenerations):
+    """A node kept an obsolete generation in memory until CDC clients could read of it, for which their tables had to be up."""
+
+    @action(fair=WEAK)
+    def forget(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node frees the memory of an obsolete generation that is described."""
+        super().forget(n, g)
+        require(self.described.has(g), "clients can read of it")
 
 
 BUGS = known_bugs_in(globals())

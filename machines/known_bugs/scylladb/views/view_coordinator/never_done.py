@@ -100,4 +100,22 @@ class TheSecondDropEndsTheLoop(ViewCoordinator):
         super().choose_base(b)
 
 
+@known_bug(
+    "000-323",
+    "design document 000: the worker observes the group0 state to notice when tasks are aborted",
+    breaks=ViewCoordinator.batches_end,
+    sizes={Base: 1, Tablet: 1, Shard: 1},
+)
+class DeletedRangesAreNoticed(ViewCoordinator):
+    """The worker looked which ranges of its batch had been deleted: a batch of staging sstables, whose task is of no view,
+    stayed on its shard when the table had been dropped.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_deletion(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """The worker sees that no range of its batch is in group0 any more."""
+        require(~self.batch[s].views.is_empty(), "the batch builds ranges")
+        super().observe_deletion(s, t, b)
+
+
 BUGS = known_bugs_in(globals())

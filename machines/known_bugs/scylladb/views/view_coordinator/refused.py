@@ -298,4 +298,20 @@ class ResultsAreTakenOneByOne(ViewCoordinator):
         super().finish_batch(s, t, b)
 
 
+@known_bug(
+    "000-322",
+    "design document 000: the coordinator processes at most only one base table at the time",
+    breaks=ViewCoordinator.tables_are_left_whatever_is_executed,
+)
+class TablesAreLeftWhenAllShardsAreIdle(ViewCoordinator):
+    """A table that was dropped while it was processed kept all others waiting until each shard had given up its batch."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_base(self, b: Term[Base]) -> None:
+        """No task of the table is left, and no shard executes a batch."""
+        super().leave_base(b)
+        idle = every(self.batch[s].tablet.is_none() for s in Shard)
+        require(idle, "no shard has a batch")
+
+
 BUGS = known_bugs_in(globals())
