@@ -819,6 +819,24 @@ class TopologyChange(Machine):
         generation was committed before, and starts operating in its own time.
         """
 
+    @independent(
+        pass_barrier,
+        of=(requested, operates, streamed, logged, under_way, stored, acknowledged),
+    )
+    def barriers_wait_for_the_ring_alone(self) -> None:
+        """001: "again the whole cluster needs to learn about it": nodes are to learn the state of the ring, whether or not the
+        generation operates by then, and to end what they coordinate, wherever it is stored.
+        """
+
+    @step_property
+    def the_tablet_is_where_it_has_moved(self, after: Self) -> Bool:
+        """001: "replicas: the old replicas of a table", "new_replicas: the new replicas of a tablet": the new one takes the place
+        of the old one when the transition ends; whoever coordinates, it stays there.
+        """
+        ends = (self.tablet.stage != Stage.none) & (after.tablet.stage == Stage.none)
+        moved = ends & (after.host == self.pending)
+        return (self.host != after.host).implies(moved)
+
     def _serves_clients(self, n: Term[Node]) -> Bool:
         """001, normal: the node "serves the slice of the ring that belongs to it"; the newcomer
         does once it knows that.
