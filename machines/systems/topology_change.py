@@ -648,14 +648,14 @@ class TopologyChange(Machine):
     def replicas_receive_both_writes_or_none(self, after: Self, n: Term[Node]) -> Bool:
         """003, for the newcomer's generation, whose streams are colocated with their rows: "each
         replica either receives both writes or none of them". With the previous one, colocation is
-        "lost for a while": `cdc_log.py`.
+        "lost for a while": `cdc_log.py`. What is streamed, and in which order, is no write.
         """
-        writes = self.writing.has(Row.base) & (self.logged == Generation.second)
+        writes = after.writing.has(Row.base) & (self.logged == Generation.second)
         base, change = (
-            ~self.stored[row].has(n) & after.stored[row].has(n) for row in (Row.base, Row.change)
+            self.under_way[row].has(n) & ~after.under_way[row].has(n) & after.stored[row].has(n)
+            for row in (Row.base, Row.change)
         )
-        streams = self.streamed != after.streamed
-        return (writes & ~streams).implies(base == change)
+        return writes.implies(base == change)
 
     @accepts(begin_to_operate)
     def the_time_of_a_generation_waits_for_no_join(self) -> Bool:
