@@ -648,14 +648,14 @@ class TopologyChange(Machine):
     def replicas_receive_both_writes_or_none(self, after: Self, n: Term[Node]) -> Bool:
         """003, for the newcomer's generation, whose streams are colocated with their rows: "each
         replica either receives both writes or none of them". With the previous one, colocation is
-        "lost for a while": `cdc_log.py`.
+        "lost for a while": `cdc_log.py`. What is streamed, and in which order, is no write.
         """
-        writes = self.writing.has(Row.base) & (self.logged == Generation.second)
+        writes = after.writing.has(Row.base) & (self.logged == Generation.second)
         base, change = (
-            ~self.stored[row].has(n) & after.stored[row].has(n) for row in (Row.base, Row.change)
+            self.under_way[row].has(n) & ~after.under_way[row].has(n) & after.stored[row].has(n)
+            for row in (Row.base, Row.change)
         )
-        streams = self.streamed != after.streamed
-        return (writes & ~streams).implies(base == change)
+        return writes.implies(base == change)
 
     @accepts(begin_to_operate)
     def the_time_of_a_generation_waits_for_no_join(self) -> Bool:
@@ -818,6 +818,24 @@ class TopologyChange(Machine):
         """001: node operations "wait for tablet migration track to finish", and for nothing of tablets once they have begun; the
         generation was committed before, and starts operating in its own time.
         """
+
+    @independent(
+        pass_barrier,
+        of=(requested, operates, streamed, logged, under_way, stored, acknowledged),
+    )
+    def barriers_wait_for_the_ring_alone(self) -> None:
+        """001: "again the whole cluster needs to learn about it": nodes are to learn the state of the ring, whether or not the
+        generation operates by then, and to end what they coordinate, wherever it is stored.
+        """
+
+    @step_property
+    def the_tablet_is_where_it_has_moved(self, after: Self) -> Bool:
+        """001: "replicas: the old replicas of a table", "new_replicas: the new replicas of a tablet": the new one takes the place
+        of the old one when the transition ends; whoever coordinates, it stays there.
+        """
+        ends = (self.tablet.stage != Stage.none) & (after.tablet.stage == Stage.none)
+        moved = ends & (after.host == self.pending)
+        return (self.host != after.host).implies(moved)
 
     def _serves_clients(self, n: Term[Node]) -> Bool:
         """001, normal: the node "serves the slice of the ring that belongs to it"; the newcomer

@@ -574,4 +574,38 @@ class ReadsWaitForTheGeneration(TopologyChange):
         self.barrier = False
 
 
+@known_bug(
+    "001-607",
+    'design document 001: "replicas", and "new_replicas: the new replicas of a tablet"',
+    breaks=TopologyChange.the_tablet_is_where_it_has_moved,
+    sizes={Node: 3},
+    budgets={TopologyChange.joins: 0, TopologyChange.writes: 0, TopologyChange.failovers: 1},
+)
+class ReplicasAreWrittenBackAsTheyWere(TopologyChange):
+    """A new coordinator wrote the replicas of a tablet back as it had them in memory, from before the last migration."""
+
+    @action(by=COORDINATOR, spends=TopologyChange.failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator, and writes what it remembers."""
+        super().fail_over()
+        self.host = None
+
+
+@known_bug(
+    "001-606",
+    'design document 001: "the whole cluster needs to learn about it"',
+    breaks=TopologyChange.barriers_wait_for_the_ring_alone,
+    budgets=NO_MIGRATION,
+)
+class BarriersWaitForTheGeneration(TopologyChange):
+    """The barriers of a join waited until its CDC generation had started operating, a minute or two after its commit."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def pass_barrier(self) -> None:
+        """The whole cluster has learned the state, and the newest generation operates."""
+        super().pass_barrier()
+        begun = self.cdc.committed.has(Generation.second).implies(self.operates)
+        require(begun, "the newest generation operates")
+
+
 BUGS = known_bugs_in(globals())

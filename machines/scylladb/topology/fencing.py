@@ -776,11 +776,11 @@ class Fencing(Machine):
         release_locks,
         lose,
         end_streaming,
-        of=(phase, purpose, barrier_version, drain_failed, answer, stage, version, fence),
+        of=(phase, purpose, barrier_version, drain_failed, answer, stage, version, fence, view),
     )
     def what_runs_ends_whatever_is_fenced(self) -> None:
         """001: "make sure that no reads that started before this point exist in the system": what has begun comes to its end by
-        itself, at whatever point of a barrier.
+        itself, at whatever point of a barrier, and whatever its node has learned.
         """
 
     @sometimes(at={writes: 0, bumps: 0, cleanups: 0, failures: 1})

@@ -320,6 +320,11 @@ class SharedFence(Machine):
         waits = self.request.coordinator.is_some() & (self.request.kind == k)
         return waits & (self.request.targets <= self.request.reached)
 
+    @accepts(time_out)
+    def requests_are_given_up_at_any_time(self) -> Bool:
+        """001: "Writes are going to both new and old replicas": a client whose time is up is told so, whatever is changed."""
+        return self.request.coordinator.is_some()
+
     @sometimes(at={failures: 0})
     def a_write_succeeds_while_its_replicas_change(self, after: Self, k: Term[Kind]) -> Bool:
         """001, stage 3, "a successful request": one that began while writes go to both replicas can become one."""

@@ -423,12 +423,15 @@ class TopologyCluster(Machine):
     @step_property
     def nodes_that_learn_cut_nobody_off(self, after: Self, n: Term[Node]) -> Bool:
         """001: the cluster is to "make sure that no reads that started before this point exist in the system": it waits for
-        them. A node that learns of the next state goes on with what its clients wait for, reads and writes.
+        them. A node that learns of the next state goes on with what its clients wait for, reads and writes; so does one
+        whose answer the coordinator has, or gives up.
         """
         learns = self.view[n].version != after.view[n].version
+        answers = self.topology.barrier != after.topology.barrier
         waits = (self.request.coordinator == n) & ~self.request.abandoned
         goes_on = (after.request.coordinator == n) & ~after.request.abandoned
-        return (learns & waits).implies(goes_on)
+        runs = ~after.topology.down.has(n)
+        return ((learns | answers) & waits & runs).implies(goes_on)
 
     @step_property
     def a_node_that_is_down_does_nothing(self, after: Self, n: Term[Node]) -> Bool:
@@ -758,14 +761,12 @@ class TopologyCluster(Machine):
         self.data[target] = choose(newer, self.data[source], self.data[target])
         self.copied = True
 
-    @lemma
     @accepts(stream)
     def ranges_are_streamed_while_clients_write(
         self, source: Term[Node], target: Term[Node]
     ) -> Bool:
         """001: "Writes are going to both new and old replicas" so that "streaming starts" under them: it waits for no
-        client, and any old owner that is alive will do. A lemma beside what is stored: known mistakes there wait
-        for clients, too.
+        client, and any old owner that is alive will do.
         """
         topology = self.topology
         begun = (topology.transition_state == T.write_both_read_old) & ~topology.streamed
@@ -806,12 +807,10 @@ class TopologyCluster(Machine):
         self.topology.finish_bootstrap(n)
         self._adopt()
 
-    @lemma
     @accepts(finish_bootstrap)
     def joins_end_while_clients_wait(self, n: Term[Node]) -> Bool:
         """001: "Finally we remove the transitioning state", once "no reads that started before this point exist":
-        those that have started since, on the new ring, hold up nobody. A lemma beside what is stored: known
-        mistakes there wait for clients, too.
+        those that have started since, on the new ring, hold up nobody.
         """
         topology = self.topology
         over = topology.barrier.any_of(Barrier.passed, Barrier.waived)
@@ -875,7 +874,6 @@ class TopologyCluster(Machine):
 
     # -- who waits for nobody --------------------------------------------------------------------------
 
-    @lemma
     @independent(
         insert_tokens,
         take_tokens,
@@ -891,11 +889,9 @@ class TopologyCluster(Machine):
     )
     def operations_wait_for_no_client(self) -> None:
         """001: "Writes are going to both new and old replicas", so that operations on nodes go on under clients: a
-        barrier waits for what "started before this point", and nothing else does. A lemma beside what is stored:
-        known mistakes there wait for clients, too.
+        barrier waits for what "started before this point", and nothing else does.
         """
 
-    @lemma
     @independent(
         begin_write,
         begin_read,
@@ -908,8 +904,7 @@ class TopologyCluster(Machine):
     )
     def clients_wait_for_no_operation(self) -> None:
         """001: "reads are using old replicas", or "new replicas", as each node has learned: no client waits until the
-        ring has changed, or until rows are streamed. A lemma beside what is stored: known mistakes there wait for
-        clients, too.
+        ring has changed, or until rows are streamed.
         """
 
     # -- ends ------------------------------------------------------------------------------------------

@@ -42,7 +42,6 @@ from stagewright.spec import (
     equivalents,
     every,
     independent,
-    lemma,
     only_when,
     require,
     scopes,
@@ -1187,17 +1186,15 @@ class TopologyControl(TopologyProperties):
         only_when(self.release.join_group0)
         return self._alone_could_begin(n, Request.join)
 
-    @lemma
     @accepts(accept_replace)
     def replacements_begin(self, n: Term[Node]) -> Bool:
-        """The same in the place of "another dead node". A lemma: what is over holds up nothing."""
+        """The same in the place of "another dead node"."""
         only_when(self.release.join_group0)
         return self._alone_could_begin(n, Request.replace)
 
-    @lemma
     @accepts(start_decommission)
     def decommissions_begin(self, n: Term[Node]) -> Bool:
-        """The same for one that leaves, when no node holds rows of lost ranges. A lemma: what is over holds up nothing."""
+        """The same for one that leaves, when no node holds rows of lost ranges."""
         return self._alone_could_begin(n, Request.leave) & self.cleanup_needed.is_empty()
 
     @accepts(start_remove)
@@ -1205,10 +1202,9 @@ class TopologyControl(TopologyProperties):
         """The same for a dead node."""
         return self._alone_could_begin(n, Request.remove) & self.cleanup_needed.is_empty()
 
-    @lemma
     @accepts(start_rebuild)
     def rebuilds_begin(self, n: Term[Node]) -> Bool:
-        """The same for a node that is to stream its data again. A lemma: what is over holds up nothing."""
+        """The same for a node that is to stream its data again, also while nodes hold rows of lost ranges."""
         return self._alone_could_begin(n, Request.rebuild)
 
     @accepts(reject)
@@ -1285,23 +1281,13 @@ class TopologyControl(TopologyProperties):
         return (self.barrier == Barrier.running) & ~some(self._is_missed(n) for n in Node)
 
     @independent(
-        join_group0,
-        insert_tokens,
-        take_tokens,
-        start_barrier,
-        pass_barrier,
-        stream_ranges,
-        read_new,
-        finish_bootstrap,
-        finish_replace,
-        leave_token_ring,
-        report_completion,
-        finish_left,
-        complete_rollback,
+        *(join_group0, insert_tokens, take_tokens, commit_cdc_generation, start_barrier),
+        *(pass_barrier, fail_barrier, wait_ring_delay, stream_ranges, read_new, finish_bootstrap),
+        *(remove_replaced, finish_replace, leave_token_ring, report_completion, shut_down),
+        *(remove_from_group0, finish_left, give_up, roll_back_join, roll_back_leave),
+        *(complete_rollback, finish_rebuild, fail_to_rebuild),
         of=(
-            Record.topology_request,
-            Record.global_request,
-            Record.cleanup_needed,
+            *(Record.topology_request, Record.global_request, Record.cleanup_needed),
             Record.unpublished_cdc_generations,
         ),
     )
@@ -1311,23 +1297,24 @@ class TopologyControl(TopologyProperties):
         """
 
     @independent(
-        accept_join,
-        accept_replace,
-        start_decommission,
-        start_remove,
-        start_rebuild,
-        start_balancing,
-        start_draining,
-        settle_tablets,
-        leave_tablet_track,
-        finish_resize,
-        start_truncating,
-        clean_up,
+        *(accept_join, accept_replace, start_decommission, start_remove, start_rebuild),
+        *(start_balancing, start_draining, settle_tablets, leave_tablet_track, finish_resize),
+        *(prepare_generation, start_truncating, start_snapshots, clear_request_session),
+        *(finish_global_request, fence_before_cleanup, clean_up, finish_cleanup),
         of=(Record.unpublished_cdc_generations, Record.done, Record.error),
     )
     def what_is_over_holds_up_nothing(self) -> None:
         """001: "allow pending topology operation to start", when migrations have drained: how the last operation ended does
         not matter, nor whether clients can see its generation.
+        """
+
+    @independent(
+        *(cancel, reject),
+        of=(Record.global_request, Record.cleanup_needed, Record.unpublished_cdc_generations),
+    )
+    def refusals_wait_for_no_work(self) -> None:
+        """001: "Separately from the per-node requests, there is also a 'global' request field": whoever asks in vain is told so,
+        whatever is to be done for the cluster.
         """
 
     # -- harmless changes ------------------------------------------------------------------------------

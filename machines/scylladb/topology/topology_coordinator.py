@@ -498,6 +498,26 @@ class TopologyCoordinator(Machine):
     def tablets_are_planned_independently(self) -> None:
         """001, "independently": a tablet is given its next stage, or moved by the API, or dropped, wherever others are."""
 
+    @independent(
+        start_operation,
+        run_barrier,
+        pass_barrier,
+        start_over,
+        start_decommission,
+        read_new,
+        leave_token_ring,
+        finish_left,
+        complete_rollback,
+        plan_stage,
+        commit_plan,
+        leave_track,
+        of=Coordinator,
+    )
+    def coordinators_wait_for_no_other(self) -> None:
+        """001: "All this happens atomically": a coordinator commits what nobody else has changed since it read it, and asks
+        none that may be still at work, or dead.
+        """
+
     @accepts(drop_table)
     def tables_are_dropped_at_any_time(self, t: Term[Tablet]) -> Bool:
         """No coordinator is asked, whatever it has begun with the tablet."""

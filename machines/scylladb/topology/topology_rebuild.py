@@ -26,6 +26,7 @@ from stagewright.spec import (
     accepts,
     action,
     always_reachable,
+    choose,
     constant,
     count,
     equivalent_drop,
@@ -248,9 +249,16 @@ class TopologyRebuild(Machine):
         self._end()
 
     def _end(self) -> None:
+        self._forget_the_source()
         self.rebuilding = None
         self.session = False
         self._stop_streaming()
+
+    def _forget_the_source(self) -> None:
+        """What the operator has named was for this rebuild."""
+        for n in Node:
+            named = self.rebuild_option[n]
+            self.rebuild_option[n] = choose(self.rebuilding == n, None, named)
 
     def _stop_streaming(self) -> None:
         self.sources = frozenset()
@@ -448,7 +456,17 @@ class TopologyRebuild(Machine):
         a rebuild source": what is named for another node, or what another is asked, does not change it.
         """
         changed = self.rebuild_option[n] != after.rebuild_option[n]
-        return changed.implies(~self.waits.has(n) & after.waits.has(n))
+        asks = ~self.waits.has(n) & after.waits.has(n)
+        ends = (self.rebuilding == n) & (after.rebuilding != n)
+        return changed.implies(asks | ends)
+
+    @invariant
+    def sources_are_named_for_one_rebuild(self, n: Term[Node]) -> Bool:
+        """001: `rebuild_option`, "if the node is being rebuild": what an operator has named is gone when the rebuild has ended,
+        and the next one streams from where its own request says.
+        """
+        lost = self.waits.has(n) | self.failed.has(n) | (self.rebuilding == n)
+        return self.rebuild_option[n].is_some().implies(lost)
 
     @invariant
     def quorum_reads_see_the_row(self, dc: Term[Datacenter]) -> Bool:

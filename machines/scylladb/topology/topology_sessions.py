@@ -273,6 +273,12 @@ class TopologySessions(Machine):
         while work for it is on its way, waits or goes on; the barrier waits for that, not who learns.
         """
 
+    @independent(admit, refuse, finish_work, abort_work, of=(queued, done, failed, Node))
+    def nodes_work_each_for_itself(self) -> None:
+        """001: "After the entire cluster learns about it, streaming starts": a node takes up the work that it was sent, ends it
+        or gives it up, however far the others are with theirs.
+        """
+
     @step_property
     def the_topology_follows_its_table(self, after: Self) -> Bool:
         """One operation after the other: 001, "write_both_read_old", and truncate_table of the releases."""
@@ -311,7 +317,8 @@ class TopologySessions(Machine):
         """
         let_in = (self.guard[n] != s) & (after.guard[n] == s)
         reported = ~self.worked[n].has(s) & after.worked[n].has(s)
-        right = (self.guard[n] == s) & self.driven.has(n) & (self.known[n] == s)
+        driven = self.driven.has(n) & after.driven.has(n)
+        right = (self.guard[n] == s) & driven & (self.known[n] == s)
         sent = (self.message[n] == s) & (self.known[n] == s) & after.driven.has(n)
         return let_in.implies(sent) & reported.implies(right)
 

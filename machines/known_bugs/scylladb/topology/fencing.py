@@ -631,4 +631,22 @@ class LocksAreKeptUntilAllKnowTheFence(Fencing):
         require(self.phase != Phase.informing, "no fence is on its way")
 
 
+@known_bug(
+    "001-603",
+    BARRIER,
+    breaks=Fencing.what_runs_ends_whatever_is_fenced,
+    budgets={**QUIET, Fencing.writes: 0, Fencing.streams: 1},
+)
+class StreamsLastAsLongAsTheirSession(Fencing):
+    """What had streamed was held until its node knew that the session is closed: each barrier waited for nodes that
+    were done.
+    """
+
+    @action(fair=WEAK)
+    def end_streaming(self, n: Term[Node]) -> None:
+        """Its session is closed, so that the node does not stream any more."""
+        super().end_streaming(n)
+        require(~self._session_is_open(n), "its session is closed")
+
+
 BUGS = known_bugs_in(globals())

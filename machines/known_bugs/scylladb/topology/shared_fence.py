@@ -261,4 +261,25 @@ class WhoCoordinatesDoesNotLearn(SharedFence):
         require(self.request.coordinator != n, "no request is under way")
 
 
+@known_bug(
+    "001-604",
+    'design document 001: "Writes are going to both new and old replicas"',
+    breaks=SharedFence.requests_are_given_up_at_any_time,
+    budgets={SharedFence.failures: 0},
+)
+class NothingTimesOutWhileRowsAreStreamed(SharedFence):
+    """While rows of either kind were streamed, a client whose replica did not answer was not told that its time was up."""
+
+    @action(by=cluster.NETWORK, fair=WEAK)
+    def time_out(self) -> None:
+        """The write is refused or lost, where nothing streams."""
+        streams = some(self._streams(k) for k in Kind)
+        require(~streams, "nothing is streamed")
+        super().time_out()
+
+    def _streams(self, k: Kind) -> Bool:
+        learned = self.passed >= self.since[k]
+        return (self.stage[k] == Stage.write_both_read_old) & learned & ~self.streamed.has(k)
+
+
 BUGS = known_bugs_in(globals())

@@ -339,4 +339,27 @@ class TabletsArePlannedTogether(TopologyCoordinator):
         super().plan_stage(c, t)
 
 
+@known_bug(
+    "001-605",
+    'design document 001: "All this happens atomically"',
+    breaks=TopologyCoordinator.coordinators_wait_for_no_other,
+    budgets={
+        TopologyCoordinator.migrations: 0,
+        TopologyCoordinator.drops: 0,
+        TopologyCoordinator.failures: 0,
+    },
+)
+class TheOldCoordinatorIsWaitedFor(TopologyCoordinator):
+    """Reads moved when the coordinator before had found out that its term was over: while it waited for a barrier, or was
+    dead, the operation stood still.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def read_new(self, c: Term[Coordinator]) -> None:
+        """Everything is streamed, and nobody else runs a barrier."""
+        alone = every(self.at[other] != At.in_barrier for other in Coordinator)
+        require(alone, "no other barrier runs")
+        super().read_new(c)
+
+
 BUGS = known_bugs_in(globals())

@@ -41,6 +41,21 @@ class TheNamedDatacenterIsForgotten(TopologyRebuild):
 
 
 @known_bug(
+    "001-600",
+    'design document 001: rebuild_option, "if the node is being rebuild"',
+    breaks=TopologyRebuild.sources_are_named_for_one_rebuild,
+    budgets=REBUILD,
+)
+class TheSourceOutlivesItsRebuild(TopologyRebuild):
+    """What the operator had named for a rebuild stayed in the node's row: the next one, for which nothing was named,
+    streamed from there, too.
+    """
+
+    def _forget_the_source(self) -> None:
+        """The row keeps what was named."""
+
+
+@known_bug(
     "001-125",
     'design document 001, stage 3: writes "will reach CL"',
     breaks=TopologyRebuild.acknowledged_rows_survive_a_loss,

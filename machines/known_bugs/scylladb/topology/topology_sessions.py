@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb import cluster
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR
 from stagewright.machines.scylladb.topology.topology_sessions import (
@@ -9,7 +10,7 @@ from stagewright.machines.scylladb.topology.topology_sessions import (
     TopologySessions,
     Transition,
 )
-from stagewright.spec import Bool, Fairness, Term, action, require, some
+from stagewright.spec import Bool, Fairness, Term, action, every, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -110,6 +111,24 @@ class AFailureIsToldAtOnce(TopologySessions):
         super().fail_to_truncate()
         for s in Session:
             self.done.put(s, self.done.has(s) | (self.running == s))
+
+
+@known_bug(
+    "001-601",
+    'design document 001: "When streaming finishes, we move to write_both_read_new state"',
+    breaks=TopologySessions.work_was_sent_and_let_in,
+    budgets={TopologySessions.truncations: 0},
+)
+class WorkWithoutADriverIsDone(TopologySessions):
+    """Work whose driver had restarted was taken for done: a node had streamed half of its ranges, and reads moved."""
+
+    @action(by=cluster.NETWORK, spends=TopologySessions.failures)
+    def restart_driver(self, n: Term[Node]) -> None:
+        """The node that drives the work crashes, and nobody is left who would say that it is not done."""
+        super().restart_driver(n)
+        for s in Session:
+            self.worked[n].put(s, self.worked[n].has(s) | (self.guard[n] == s))
+        self.guard[n] = None
 
 
 @known_bug(
@@ -219,6 +238,22 @@ class WhoIsSentWorkLearnsLater(TopologySessions):
         """A node to which no work is on its way applies what is committed."""
         super().learn(n)
         require(self.message[n].is_none(), "no work is on its way")
+
+
+@known_bug(
+    "001-602",
+    'design document 001: "After the entire cluster learns about it, streaming starts"',
+    breaks=TopologySessions.nodes_work_each_for_itself,
+    budgets={TopologySessions.failures: 0},
+)
+class OneNodeStreamsAtATime(TopologySessions):
+    """A node began its work when no other was at work: an operation took as long as all nodes one after the other."""
+
+    @action(fair=WEAK)
+    def admit(self, n: Term[Node], s: Term[Session]) -> None:
+        """The session is the open one, and nobody else works in it."""
+        super().admit(n, s)
+        require(every(self.guard[m].is_none() for m in Node), "no node works")
 
 
 BUGS = known_bugs_in(globals())

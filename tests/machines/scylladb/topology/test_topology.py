@@ -33,7 +33,7 @@ def checked(
     [
         ("topology", 65_481),
         ("topology-control", 51_677),
-        ("topology-rebuild", 12_848),
+        ("topology-rebuild", 11_248),
         ("topology-coordinator", 29_880),
         ("topology-sessions", 1_310),
         ("shared-fence", 555_648),

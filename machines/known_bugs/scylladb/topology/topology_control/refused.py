@@ -545,4 +545,156 @@ class TruncationsWaitForThePublisher(TopologyControl):
         require(~self.unpublished_cdc_generations, "clients see the newest generation")
 
 
+@known_bug(
+    "001-610",
+    STARTS,
+    breaks=TopologyControl.rebuilds_begin,
+    budgets=TWO_REQUESTS,
+)
+class RebuildsWaitForCleanups(TopologyControl):
+    """A rebuild was held up like a decommission until no node had rows of lost ranges, though it moves no range."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_rebuild(self, n: Term[Node]) -> None:
+        """The node streams its data again, when all others are clean."""
+        super().start_rebuild(n)
+        require(self._all_are_clean(), "no node that is up needs cleanup")
+
+    def _all_are_clean(self) -> Bool:
+        return every(~self.cleanup_needed.has(m) | self.down.has(m) for m in Node)
+
+
+@known_bug(
+    "001-611",
+    STARTS,
+    breaks=TopologyControl.replacements_begin,
+    sizes={Node: 3},
+    budgets=TWO_AND_A_FAULT,
+)
+class ReplacementsWaitForCleanups(TopologyControl):
+    """Who was to replace a dead node was let in when the others had removed the rows of ranges that they had lost."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def accept_replace(self, n: Term[Node]) -> None:
+        """The node is accepted, when all others are clean."""
+        super().accept_replace(n)
+        clean = every(~self.cleanup_needed.has(m) | self.down.has(m) for m in Node)
+        require(clean, "no node that is up needs cleanup")
+
+
+@known_bug(
+    "001-612",
+    STARTS,
+    breaks=TopologyControl.decommissions_begin,
+    budgets=TWO_REQUESTS,
+)
+class DecommissionsWaitForTheOperatorsCleanup(TopologyControl):
+    """A decommission waited for the cleanup that an operator had asked for, also where no node had anything to remove."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_decommission(self, n: Term[Node]) -> None:
+        """The node is to leave, when nobody wants a cleanup."""
+        super().start_decommission(n)
+        require(self.global_request != GlobalRequest.cleanup, "no cleanup is asked for")
+
+
+@known_bug(
+    "001-613",
+    'design document 001: rebuilding "does not change the topology but requires streaming data"',
+    breaks=TopologyControl.operations_wait_for_no_other,
+    budgets=TWO_REQUESTS,
+)
+class RebuildsEndWhenGenerationsArePublished(TopologyControl):
+    """A node that had been rebuilt stayed in that state until clients could see the newest CDC generation."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_rebuild(self, n: Term[Node]) -> None:
+        """Its data is streamed, and the newest generation is published."""
+        super().finish_rebuild(n)
+        require(~self.unpublished_cdc_generations, "clients see the newest generation")
+
+
+@known_bug(
+    "001-614",
+    "design document 001: a bootstrapping node may become left",
+    breaks=TopologyControl.operations_wait_for_no_other,
+    budgets=ONE_FAULT,
+)
+class RollbacksWaitForThePublisher(TopologyControl):
+    """A join that had failed was rolled back when clients could see the generation that it had made."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def roll_back_join(self, n: Term[Node]) -> None:
+        """The node leaves the token ring, when its generation is published."""
+        super().roll_back_join(n)
+        require(~self.unpublished_cdc_generations, "clients see the newest generation")
+
+
+@known_bug(
+    "001-615",
+    'design document 001: "we need to commit the generation … and tell every node to start using it"',
+    breaks=TopologyControl.operations_wait_for_no_other,
+    budgets=TWO_REQUESTS,
+)
+class GenerationsAreCommittedOneByOne(TopologyControl):
+    """The generation of a join was committed when clients could see the one before it."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_cdc_generation(self, n: Term[Node]) -> None:
+        """Every node has the data of the new generation, and the last one is published."""
+        require(~self.unpublished_cdc_generations, "clients see the last generation")
+        super().commit_cdc_generation(n)
+
+
+@known_bug(
+    "001-616",
+    STARTS,
+    breaks=TopologyControl.what_is_over_holds_up_nothing,
+    budgets=TWO_REQUESTS,
+)
+class SnapshotsWaitForThePublisher(TopologyControl):
+    """Tables were snapshot when clients could see the newest CDC generation."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_snapshots(self) -> None:
+        """Nothing else goes on, and the newest generation is published."""
+        super().start_snapshots()
+        require(~self.unpublished_cdc_generations, "clients see the newest generation")
+
+
+@known_bug(
+    "001-617",
+    STARTS,
+    breaks=TopologyControl.what_is_over_holds_up_nothing,
+    budgets=TWO_REQUESTS,
+)
+class TruncationsEndWhenGenerationsArePublished(TopologyControl):
+    """A table had been truncated everywhere, and no operation began until clients could see the newest CDC generation."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_global_request(self) -> None:
+        """Nothing of the closed session runs, and the newest generation is published."""
+        super().finish_global_request()
+        require(~self.unpublished_cdc_generations, "clients see the newest generation")
+
+
+@known_bug(
+    "001-618",
+    'design document 001: the global request is there "Separately from the per-node requests"',
+    breaks=TopologyControl.refusals_wait_for_no_work,
+    budgets=TWO_AND_A_FAULT,
+)
+class WhoAsksInVainWaitsForCleanups(TopologyControl):
+    """A request that could not proceed was cancelled when all other nodes had removed the rows of ranges that they had
+    lost.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def cancel(self, n: Term[Node]) -> None:
+        """No request can proceed, and nothing else is left to do."""
+        clean = every(~self.cleanup_needed.has(m) | self.down.has(m) for m in Node)
+        require(clean, "no node that is up needs cleanup")
+        super().cancel(n)
+
+
 BUGS = known_bugs_in(globals())
