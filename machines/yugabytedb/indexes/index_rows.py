@@ -549,7 +549,8 @@ class IndexRows(Machine):
         and by then no scan writes below them: for what clients have pending, who may leave a terminal open, no compaction waits.
         """
         published = self.index.permission == Permission.read_write_and_delete
-        return published & (self.entry[r][v].stored == Stored.delete_marker)
+        marker = self.entry[r][v].stored == Stored.delete_marker
+        return published & ~self.retains_delete_markers & marker
 
     @sometimes(at={drops: 0, writes: 1})
     def indexes_are_built_under_writes(self, after: Self, r: Term[Row]) -> Bool:

@@ -134,14 +134,15 @@ class WhoAsksIsToldAtOnce(PartitionQueries):
     sizes={Partition: 1},
 )
 class TheLastDocumentIsNotWaitedFor(PartitionQueries):
-    """Who waited for a partition waited until it was indexed up to a document before the last one."""
+    """Who waited for a partition waited until it was indexed up to a document before the last one, unless they asked again."""
 
     @action(by=MANAGER, spends=PartitionQueries.monitors)
     def monitor(self, p: Term[Partition]) -> None:
         """The cluster manager waits until the partition is indexed."""
         require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
-        behind = self.index.group[p].content.seq + 1 < self.source[p]
-        self.listener[p] = choose(behind, self.source[p] - 1, 0)
+        again = self.listener[p] > 0
+        behind = self.index.group[p].content.seq + choose(again, 0, 1) < self.source[p]
+        self.listener[p] = choose(behind, self.source[p] - choose(again, 0, 1), 0)
 
 
 @known_bug(

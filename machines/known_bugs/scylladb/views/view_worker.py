@@ -127,13 +127,13 @@ class UpdatesAreSentBehind(ViewWorker):
     breaks=ViewWorker.finished_tasks_are_removed_once,
 )
 class ARestartMakesAllTasksAnew(ViewWorker):
-    """A worker whose node restarted had the tasks that it had completed stored once more, also those that had been removed
-    as finished.
+    """A worker whose node restarted had the tasks that it had completed for views that were still being built stored once
+    more, also those that had been removed as finished.
     """
 
     @action(by=WORKER, spends=ViewWorker.restarts)
     def restart(self) -> None:
-        again = self.tasks | (self.completed - self.dropped)
+        again = self.tasks | (self.completed - self.dropped - self.built)
         super().restart()
         self.tasks = again
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.cluster import Track
 from stagewright.machines.scylladb.tablets.load_balancer import (
     BALANCER,
     COORDINATOR,
@@ -108,22 +107,13 @@ class StatisticsEndThePlan(LoadBalancer):
     breaks=LoadBalancer.topology_changes_happen,
     sizes={Tablet: 1},
 )
-class RequestsWaitForTheBalancer(LoadBalancer):
-    """At rest the load balancer was asked again and again, and a request was looked at only if it was not: in the end
-    nobody took up the request.
-    """
+class NoRequestWakesTheCoordinator(LoadBalancer):
+    """When the load balancer had found nothing to do the coordinator slept, and no request woke it: nobody took it up."""
 
     @action(by=COORDINATOR)
-    def invoke_again(self) -> None:
-        """There is no work: the load balancer is asked whether there is."""
-        require(self.track == Track.idle, "the topology is at rest")
-        self.invoked = True
-
-    @action(by=COORDINATOR, fair=WEAK)
     def begin_topology_change(self) -> None:
-        """The load balancer has found nothing: the request is taken up."""
+        """The request is taken up, if something else wakes the coordinator."""
         super().begin_topology_change()
-        require(~self.invoked, "it is not invoked")
 
 
 BUGS = known_bugs_in(globals())
