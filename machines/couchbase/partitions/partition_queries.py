@@ -508,8 +508,9 @@ class PartitionQueries(Machine):
         """004: a partition is changed to active on its new server once "it is fully indexed": its listener is told of that, also
         if the partition has been paused since.
         """
-        there = (self.listener[p] > 0) & (self.index.group[p].content.seq >= self.listener[p])
-        return leads_to(there, ~there)
+        waits = self.listener[p] > 0
+        there = self.index.group[p].content.seq >= self.listener[p]
+        return leads_to(waits, ~(waits & there))
 
     # -- harmless changes ------------------------------------------------------------------------------
 

@@ -386,7 +386,7 @@ class BackfillLeaders(Machine):
         change": no tablet counts as silent that has answered until then, and that the new leader has yet to ask.
         """
         elected = after.term != self.term
-        return (elected & after.unanswered).implies(self.unanswered)
+        return elected.implies(self.unanswered | ~after.unanswered)
 
     @step_property
     def completed_builds_are_published(self, after: Self) -> Bool:
