@@ -31,6 +31,7 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_loss,
     equivalent_replacement,
+    equivalent_step,
     equivalents,
     every,
     fault_budget,
@@ -524,6 +525,12 @@ class IntranodeMigration(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_step(
+            stage,
+            Stage.write_both_read_old,
+            Stage.cleanup_target,
+            because="a migration may be undone before anything is streamed",
+        ),
         equivalent_drop(learn, "the node is behind", because="learning again changes nothing"),
         equivalent_loss(store, data, because="writes reach the node one after the other"),
         equivalent_drop(acknowledge, "a write is under way", because="there is nothing to answer"),

@@ -409,6 +409,9 @@ class TabletRepair(Machine):
             "operation becomes: none for failed",
             because="the replicas may be asked again, in the same session",
         ),
+        equivalent_loss(
+            restart, asked, because="a replica that restarts may still find what it was asked"
+        ),
         equivalent_loss(lose_answer, operation, because="an answer that is not lost after all"),
         equivalent_drop(
             end_repair,

@@ -528,6 +528,11 @@ class TopologyRebuild(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_loss(
+            fail_to_rebuild,
+            rebuild_option,
+            because="who asks again says anew what is to be streamed from",
+        ),
         equivalent_drop(
             acknowledge, "the client waits", because="it may wait longer, and what is stored counts"
         ),
