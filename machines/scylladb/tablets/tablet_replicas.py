@@ -35,6 +35,7 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_loss,
     equivalent_replacement,
+    equivalent_step,
     equivalent_value,
     equivalent_weakening,
     equivalents,
@@ -577,6 +578,12 @@ class TabletReplicas(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_step(
+            stage,
+            Stage.write_both_read_old,
+            Stage.cleanup_target,
+            because="a change may be undone before anything is streamed",
+        ),
         equivalent_value(Stage.none, lambda stage: stage.writes, because="both sets are one"),
         equivalent_value(Stage.none, lambda stage: stage.reads, because="both sets are one"),
         equivalent_value(
