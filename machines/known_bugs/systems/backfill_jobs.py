@@ -29,6 +29,12 @@ FINALIZE = 'design document 002, "Finalize the index"'
 # -- what goes wrong -------------------------------------------------------------------------------
 
 
+def _no_other_is_scanned(jobs: BackfillJobs, b: Term[BaseTable]) -> None:
+    """What several mistakes wait for: the scan of every other table is over."""
+    step = Step.backfill_tablets
+    require(~some((c != b) & (jobs.jobs[c].step == step) for c in BaseTable), "none is scanned")
+
+
 @known_bug(
     "002-42",
     'design document 002: "the CREATE INDEX command should abort", of one table',
@@ -210,8 +216,7 @@ class ScansAreTakenUpInTurn(BackfillJobs):
     @action(by=MASTER, fair=WEAK)
     def take_recorded_time(self, b: Term[BaseTable]) -> None:
         """J1 of a job that was begun, when no other table is scanned."""
-        step = Step.backfill_tablets
-        require(~some((c != b) & (self.jobs[c].step == step) for c in BaseTable), "none is scanned")
+        _no_other_is_scanned(self, b)
         self.jobs[b].take_recorded_time()
 
 
@@ -228,8 +233,7 @@ class JobsFinishTogether(BackfillJobs):
     @action(by=MASTER, fair=WEAK)
     def finish(self, b: Term[BaseTable]) -> None:
         """J8, when no other table is scanned."""
-        step = Step.backfill_tablets
-        require(~some((c != b) & (self.jobs[c].step == step) for c in BaseTable), "none is scanned")
+        _no_other_is_scanned(self, b)
         self.jobs[b].finish()
 
 
@@ -307,8 +311,7 @@ class ServersThatScanApplyNothing(BackfillJobs):
 
     @action(fair=WEAK)
     def apply_version(self, b: Term[BaseTable], t: Term[Tablet]) -> None:
-        step = Step.backfill_tablets
-        require(~some((c != b) & (self.jobs[c].step == step) for c in BaseTable), "none is scanned")
+        _no_other_is_scanned(self, b)
         self.jobs[b].apply_version(t)
 
 
@@ -324,8 +327,7 @@ class AltersWaitForTheOtherTable(BackfillJobs):
 
     @action(by=MASTER, fair=WEAK)
     def launch_next_version(self, b: Term[BaseTable]) -> None:
-        step = Step.backfill_tablets
-        require(~some((c != b) & (self.jobs[c].step == step) for c in BaseTable), "none is scanned")
+        _no_other_is_scanned(self, b)
         self.jobs[b].launch_next_version()
 
 
@@ -341,8 +343,7 @@ class DeletionsWaitForTheOtherTable(BackfillJobs):
 
     @action(by=MASTER, fair=WEAK)
     def delete_index(self, b: Term[BaseTable], i: Term[Index]) -> None:
-        step = Step.backfill_tablets
-        require(~some((c != b) & (self.jobs[c].step == step) for c in BaseTable), "none is scanned")
+        _no_other_is_scanned(self, b)
         self.jobs[b].delete_index(i)
 
 
