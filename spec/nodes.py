@@ -92,6 +92,9 @@ class Bound:
     serial: int
     where: Source | None = field(default=None, compare=False)
 
+    def __hash__(self) -> int:
+        return self.serial  # unique, and at hand
+
 
 @dataclass(frozen=True)
 class Read:

@@ -10,6 +10,7 @@ from stagewright.spec.grounding.domains import values_of
 from stagewright.spec.grounding.encoding import LENGTH, encode_scalar
 from stagewright.spec.grounding.ground import Builder, GroundNode, GroundOp
 from stagewright.spec.grounding.ground_sequences import Sequences, Shape
+from stagewright.spec.grounding.known_shapes import Environment, KnownShapes
 from stagewright.spec.grounding.layout import Layout, Place
 from stagewright.spec.nodes import (
     Apply,
@@ -40,9 +41,6 @@ from stagewright.spec.sorts import (
 from stagewright.spec.terms.intervals import check_width
 from stagewright.spec.values import FrozenMap, Value
 
-Environment = Mapping[Bound, Shape]
-
-
 _TWO = {
     Op.LT: GroundOp.LT,
     Op.LE: GroundOp.LE,
@@ -61,12 +59,29 @@ class Expressions:
         self.layout = layout
         self.scope = scope
         self.builder = builder
-        self.reads: dict[tuple[str, bool], Shape] = {}
         self.sequences = Sequences(scope, builder)
+        self._known = KnownShapes()
+        self._nodes = 0  # when `keep` was called
         self._records: dict[RecordSort, dict[tuple[int, ...], Value]] = {}
 
+    def keep(self) -> None:
+        """Remember what was made so far when `forget` is called."""
+        self._nodes = len(self.builder.nodes)
+        self._known.keep()
+
+    def forget(self) -> None:
+        """Forget all nodes that were made since `keep`: they are used no more."""
+        self.builder.forget(self._nodes)
+        self._known.forget()
+
     def constants(self, chosen: Mapping[Bound, Value]) -> dict[Bound, Shape]:
-        return {p: self._constant(v, p.sort) for p, v in chosen.items()}
+        return {p: self._chosen(p, v) for p, v in chosen.items()}
+
+    def _chosen(self, bound: Bound, value: Value) -> Shape:
+        known = self._known.constants.get((bound, value))
+        if known is None:
+            known = self._known.constants[bound, value] = self._constant(value, bound.sort)
+        return known
 
     def _constant(self, value: Value, sort: Sort) -> Shape:
         """A scalar's, a record's or a set's value."""
@@ -105,15 +120,28 @@ class Expressions:
 
     def lower(self, node: Node, env: Environment) -> Shape:
         """The ground form of an expression."""
+        if isinstance(node, Bound):
+            return env[node]
+        if isinstance(node, Read):
+            return self._variable(node.variable, new=node.new)
+        key = self._known.key(node, env)
+        known = self._known.shapes.get(key)
+        if known is None:
+            known = self._known.shapes[key] = self._lowered(node, env)
+        return known
+
+    def _variable(self, name: str, *, new: bool) -> Shape:
+        known = self._known.reads.get((name, new))
+        if known is None:
+            known = self._known.reads[name, new] = self._read(self.layout.places[name], new)
+        return known
+
+    def _lowered(
+        self, node: Literal | Field | Select | Column | Quantified | Apply, env: Environment
+    ) -> Shape:
         match node:
             case Literal(value, sort):
                 return self._literal(value, sort)
-            case Bound():
-                return env[node]
-            case Read(variable, _, new):
-                if (variable, new) not in self.reads:
-                    self.reads[variable, new] = self._read(self.layout.places[variable], new)
-                return self.reads[variable, new]
             case Field(base, name):
                 record = self.lower(base, env)
                 assert isinstance(record, dict)
@@ -124,7 +152,7 @@ class Expressions:
                 return self._column(values, self.scalar(index, env), sort)
             case Quantified(quantity, bound, body):
                 bodies = [
-                    self.scalar(body, {**env, **self.constants({bound: value})})
+                    self.scalar(body, {**env, bound: self._chosen(bound, value)})
                     for value in values_of(bound.sort, self.scope)
                 ]
                 return self._over_all(quantity, bodies, node)

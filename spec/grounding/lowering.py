@@ -97,8 +97,6 @@ class Lowering:
         self._within = self.builder.and_(
             self.expressions.scalar(c.condition, {}) for c in self.definition.constraints
         )
-        self._nodes = 0
-        self._reads: dict[tuple[str, bool], Shape] = {}
 
     @property
     def _beyond(self) -> GroundNode:
@@ -113,8 +111,7 @@ class Lowering:
         base = self._model or self.model()
         if _frame(other) != _frame(self.definition):
             return ground(definition, self.scope)
-        self.builder.forget(self._nodes)
-        self.expressions.reads = dict(self._reads)
+        self.expressions.forget()
         steps = self._steps(other.actions)
         kinds = self._of_kinds(other.properties)
         return replace(
@@ -184,8 +181,8 @@ class Lowering:
 
     def _keep(self, model: GroundModel) -> None:
         """Remember what is not to be lowered again."""
-        self._model, self._nodes = model, len(self.builder.nodes)
-        self._reads = dict(self.expressions.reads)
+        self._model = model
+        self.expressions.keep()
         self._known_steps = {a.name: (a, []) for a in self.definition.actions}
         for step in model.steps:
             self._known_steps[step.action.name][1].append(step)
