@@ -26,7 +26,6 @@ from stagewright.checker.explicit.native.code.expansion import (
     expansion_source,
     requirement_conditions,
 )
-from stagewright.checker.explicit.native.code.jit import Module
 from stagewright.checker.explicit.native.code.observed import Observed
 from stagewright.checker.explicit.native.code.tiers import Tiered
 from stagewright.checker.explicit.packing import Layout, Words, layout_for
@@ -142,16 +141,17 @@ class NativeEngine:
     def _conditions(self, nodes: Sequence[GroundNode], *, steps: bool) -> StepConditions:
         if not nodes:
             return lambda *_: ()
-        module = Module(conditions_source(self.layout, nodes, steps=steps))
-        function = module.function("conditions", 4)
+        code = Tiered(conditions_source(self.layout, nodes, steps=steps))
 
         def evaluate(old: Words, new: Words) -> tuple[Bools, ...]:
             count = old.shape[1]
             before = one_after_another(old)
             after = before if new is old else one_after_another(new)
             out = np.empty((len(nodes), count), dtype=np.bool_)
+            started = time.monotonic()
+            function = code.function("conditions", 4)
             function(before.ctypes.data, after.ctypes.data, count, out.ctypes.data)
-            assert module is not None  # alive as long as its function is
+            code.ran(time.monotonic() - started)
             return tuple(out)
 
         return evaluate

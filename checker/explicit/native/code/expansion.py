@@ -6,7 +6,8 @@ whether its step is enabled or not, and kept only if it is: no branch, nothing f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from stagewright.checker.explicit.native.code.expressions import Scope, Tables
@@ -24,6 +25,7 @@ from stagewright.checker.explicit.native.code.substitution import Substitution
 from stagewright.checker.explicit.packing import Layout
 from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundOp, GroundStep
 
+_NONE = Value("0", I64)
 _CHEAP = 12  # operations that cost less than a wrongly guessed branch
 
 
@@ -86,8 +88,25 @@ class _Expansion:
                 f.store(f["ends"], f.get(index), f.get(successors))
             f.set(index, f.add(f.get(index), 1))
         f.return_(f.get(successors))
-        text = note_functions(words) + f.source()
+        text = note_functions(words) + self._broken_functions() + f.source()
         return self.tables.source() + text + MODULE_END
+
+    def _broken_functions(self) -> str:
+        """`broken0(words of the old state, words of the new one)`, `broken64`, ...: which of 64 step promises are broken.
+
+        Steps share them, as it is seldom that one has to ask.
+        """
+        plan, text = self.plan, ""
+        promises = plan.steps[: plan.observed.noted_steps]
+        for first, some in _masked(promises):
+            names = [f"{state}{w}" for state in ("old", "new") for w in range(plan.layout.words)]
+            f = Function(f"broken{first}", [(name, I64) for name in names])
+            words = [f[name] for name in names]
+            old, new = words[: plan.layout.words], words[plan.layout.words :]
+            scope = Scope(f, plan.layout, self.tables, old, new)
+            f.return_(_false(scope, some))
+            text += f.source()
+        return text
 
     def _state(self, state: _State) -> None:
         f, plan = self.f, self.plan
@@ -135,19 +154,22 @@ class _Expansion:
             return bad
         with f.when(guard):
             inner = scope.inner()
-            self._write(inner, state, step)
+            successor = self._write(inner, state, step)
             if watched:
-                self._watch_step(inner, state, step, promised)
+                self._watch_step(inner, state, step, promised, successor)
             self._enabled(state, step, Value("1", I64))
         return bad
 
-    def _write(self, scope: Scope, state: _State, step: GroundStep) -> None:
+    def _write(self, scope: Scope, state: _State, step: GroundStep) -> Sequence[Value]:
+        """Write the successor; returns its words."""
         f, words = self.f, self.plan.layout.words
         place = f.mul(f.get(state.successors), words)
-        for w in range(words):
-            f.store(f["out"], f.add(place, w), self._updated(scope, state, step, w))
+        successor = [self._updated(scope, state, step, w) for w in range(words)]
+        for w, word in enumerate(successor):
+            f.store(f["out"], f.add(place, w), word)
         if self.plan.edges:
             f.store(f["steps"], f.get(state.successors), step.index, I32)
+        return successor
 
     def _enabled(self, state: _State, step: GroundStep, one: Value) -> None:
         """Keep the successor written, if `one` is 1."""
@@ -198,63 +220,59 @@ class _Expansion:
     # What is watched
 
     def _watch_step(
-        self, scope: Scope, state: _State, step: GroundStep, conditions: Sequence[GroundNode]
+        self,
+        scope: Scope,
+        state: _State,
+        step: GroundStep,
+        conditions: Sequence[GroundNode],
+        successor: Sequence[Value],
     ) -> None:
         observed = self.plan.observed
-        promises = conditions[: observed.noted_steps]
-        self._promises(
-            scope, promises, observed.live_steps, observed.step_note(0), step.index, state.words
-        )
+        words = [*state.words, *successor]
+        for first, some in _masked(conditions[: observed.noted_steps]):
+            with self._broken(scope, some) as seldom:
+                if seldom is not None:
+                    bits = self.f.call(f"@broken{first}", words)
+                    place = observed.step_note(first)
+                    self._note(state, bits, observed.live_steps, first, place, step.index)
         self._seen(scope, conditions[observed.noted_steps :], observed.seen_steps)
 
     def _conditions(self, scope: Scope, state: _State) -> None:
         observed = self.plan.observed
-        promises = self.plan.states[: observed.noted_states]
-        self._promises(
-            scope, promises, observed.live_states, observed.state_note(0), 0, state.words
-        )
+        for first, some in _masked(self.plan.states[: observed.noted_states]):
+            with self._broken(scope, some) as seldom:
+                if seldom is not None:
+                    bits = _false(seldom, some)
+                    self._note(state, bits, observed.live_states, first, observed.state_note(first))
         self._seen(scope, self.plan.states[observed.noted_states :], observed.seen_states)
 
-    def _promises(
-        self,
-        scope: Scope,
-        conditions: Sequence[GroundNode],
-        live: int,
-        notes: int,
-        step: int,
-        words: Sequence[Value],
+    @contextmanager
+    def _broken(self, scope: Scope, conditions: Sequence[GroundNode]) -> Iterator[Scope | None]:
+        """What is written inside happens only where one of the promises is broken; None if none can be."""
+        broken_one = any_broken(self.plan.model.builder, conditions)
+        if broken_one is self.plan.model.builder.false:
+            yield None
+            return
+        with self.f.when(scope.value(broken_one), likely=False):
+            yield scope.inner()
+
+    def _note(
+        self, state: _State, bits: Value, live: int, first: int, place: int, step: int = 0
     ) -> None:
-        """Note the state where a promise is broken whose violation is still to be noted."""
-        f, builder = self.f, self.plan.model.builder
-        note = 2 + self.plan.layout.words
-        for first in range(0, len(conditions), MASK_BITS):
-            some = conditions[first : first + MASK_BITS]
-            broken_one = any_broken(builder, some)
-            if broken_one is builder.false:
-                continue
-            with f.when(scope.value(broken_one), likely=False):
-                inner = scope.inner()
-                bits = self._bits([f.not_(inner.value(node)) for node in some])
-                broken = f.and_(bits, f.load(f["observed"], live + first // MASK_BITS))
-                place = f.at(f["observed"], notes + first * note)
-                f.call("@note_all", [place, broken, Value(str(step), I64), *words])
+        """Note the state for those of 64 promises whose violation is still to be noted."""
+        f = self.f
+        broken = f.and_(bits, f.load(f["observed"], live + first // MASK_BITS))
+        at = f.at(f["observed"], place)
+        f.call("@note_all", [at, broken, Value(str(step), I64), *state.words])
 
     def _seen(self, scope: Scope, conditions: Sequence[GroundNode], seen: int) -> None:
         """Remember which of the conditions are false."""
         f = self.f
-        for first in range(0, len(conditions), MASK_BITS):
-            values = [f.not_(scope.value(n)) for n in conditions[first : first + MASK_BITS]]
-            place = seen + first // MASK_BITS
-            f.store(f["observed"], place, f.or_(f.load(f["observed"], place), self._bits(values)))
-
-    def _bits(self, values: Sequence[Value]) -> Value:
-        """A mask with one bit for each condition."""
-        f = self.f
-        total = Value("0", I64)
-        for i, value in enumerate(values):
-            wide = f.zext(value)
-            total = f.or_(total, f.shl(wide, i) if i else wide)
-        return total
+        for first, some in _masked(conditions):
+            bits = _false(scope, some)
+            if bits != _NONE:
+                place = seen + first // MASK_BITS
+                f.store(f["observed"], place, f.or_(f.load(f["observed"], place), bits))
 
     def _deadlock(
         self, scope: Scope, state: _State, before: Value, overflowing: Sequence[Value]
@@ -279,6 +297,29 @@ class _State:
     index: Value  # within the block
     successors: Value  # variable: how many there are so far
     spending: Value  # variable: how many of this state's spend a budget
+
+
+def _masked(
+    conditions: Sequence[GroundNode],
+) -> Iterator[tuple[int, Sequence[GroundNode]]]:
+    """As many as one mask has bits for, with the number of the first."""
+    for first in range(0, len(conditions), MASK_BITS):
+        yield first, conditions[first : first + MASK_BITS]
+
+
+def _false(scope: Scope, conditions: Sequence[GroundNode]) -> Value:
+    """A mask with one bit for each condition: set where it is false.
+
+    Most are known to be true: those of a step that does not touch what they are about.
+    """
+    f, total = scope.function, _NONE
+    for i, node in enumerate(conditions):
+        if node.op is GroundOp.CONST and node.value:
+            continue
+        wide = f.zext(f.not_(scope.value(node)))
+        bit = f.shl(wide, i) if i else wide
+        total = bit if total == _NONE else f.or_(total, bit)
+    return total
 
 
 def _cost(step: GroundStep) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from stagewright.checker.explicit.native.code.jit import Module, is_kept
 
 _SECONDS_A_LINE = 60e-6  # to make good code
-_AT_ONCE = 0.01  # seconds that are not worth a second compilation
+_AT_ONCE = 0.002  # seconds that are not worth a second compilation
 _PAYS_AFTER = 3  # times as long as it takes to make, as it saves half of what is left to do
 
 
