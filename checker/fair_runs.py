@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.graph import Graph
-from stagewright.checker.liveness import FairSteps, Lasso, fair_lasso
+from stagewright.checker.liveness import FairSteps, Lasso, fair_lasso, may_stop
 from stagewright.spec.grounding.ground import GroundProperty
 
 
@@ -19,6 +19,7 @@ class FairRuns:
     """What a search has found, as far as it was expanded."""
 
     found: Exploration
+    _stops: dict[FairSteps, Bools] = field(default_factory=dict)  # of the last that was asked for
 
     @cached_property
     def graph(self) -> Graph:
@@ -46,7 +47,13 @@ class FairRuns:
         """A fair run within the constraints that begins where a promise does and is never where it is kept."""
         premise, conclusion = sides
         inside = premise & ~self.beyond, conclusion | self.beyond
-        return fair_lasso(self.graph, fair, *inside, self.found.expanded)
+        return fair_lasso(self.graph, fair, *inside, self._may_stop(fair))
+
+    def _may_stop(self, fair: FairSteps) -> Bools:
+        if fair not in self._stops:
+            self._stops.clear()
+            self._stops[fair] = may_stop(self.graph, fair, self.found.expanded)
+        return self._stops[fair]
 
     def leave(self, sides: tuple[Bools, Bools]) -> bool:
         """Whether a run that waits can leave the constraints, and may be kept or broken there."""

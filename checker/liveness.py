@@ -88,18 +88,17 @@ def may_stop(graph: Graph, fair: FairSteps, expanded: int) -> Bools:
 
 
 def fair_lasso(
-    graph: Graph, fair: FairSteps, premise: Bools, conclusion: Bools, expanded: int
+    graph: Graph, fair: FairSteps, premise: Bools, conclusion: Bools, stops: Bools
 ) -> Lasso | None:
     """A fair run that breaks `premise leads to conclusion`, short but not always shortest.
 
-    `graph` has no edges that change nothing (`Graph.changing`); states from `expanded` on were not
-    expanded.
+    `graph` has no edges that change nothing (`Graph.changing`); `stops`: where a run `may_stop`.
     """
     starts = premise & ~conclusion
     if not starts.any():
         return None
     waiting = graph.closure(graph.out, starts, ~conclusion)
-    stops = waiting & may_stop(graph, fair, expanded)
+    stops = waiting & stops
     parts = fair_parts(graph, fair, waiting)
     ends = stops | (parts >= 0)
     if not ends.any():
@@ -131,7 +130,7 @@ def fair_parts(graph: Graph, fair: FairSteps, region: Bools) -> Ints:
 
 def _unfair(graph: Graph, fair: FairSteps, labels: Ints, count: int) -> Bools:
     """The states that no fair cycle can visit, as far as the parts show."""
-    parts, count = _with_edges_inside(graph, labels, count)
+    parts, count = _with_cycles(labels, count)
     remove = (labels >= 0) & (parts < 0)
     if count == 0:
         return remove
@@ -165,14 +164,11 @@ def _distinct(states: SmallInts, group: Group) -> SmallInts:
     return states if len(group) == 1 else np.unique(states)
 
 
-def _with_edges_inside(graph: Graph, labels: Ints, count: int) -> tuple[Ints, int]:
-    """The parts that an edge stays within, numbered anew, and how many: most are a state alone."""
-    part = labels[graph.sources]
-    inside = (part >= 0) & (part == labels[graph.targets])
-    has_edges = np.zeros(count + 1, dtype=np.bool_)  # the last one stands for -1
-    has_edges[part[inside]] = True
-    numbers = np.where(has_edges, np.cumsum(has_edges) - 1, -1)
-    return numbers[labels], int(has_edges.sum())
+def _with_cycles(labels: Ints, count: int) -> tuple[Ints, int]:
+    """The parts of several states, numbered anew, and how many: most are a state alone, which no edge leads back to."""
+    several = np.bincount(labels[labels >= 0], minlength=count) > 1
+    numbers = np.where(several, np.cumsum(several) - 1, -1)
+    return np.append(numbers, -1)[labels], int(several.sum())
 
 
 def _fair_cycle(graph: Graph, fair: FairSteps, start: int, part: Bools) -> list[int]:

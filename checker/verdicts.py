@@ -13,7 +13,7 @@ from stagewright.checker.explicit.runs import Path, paths_to, run_along
 from stagewright.checker.fair_runs import FairRuns
 from stagewright.checker.goals import nearest_hopeless
 from stagewright.checker.limits import OnProgress, Stop
-from stagewright.checker.liveness import Lasso, fair_steps
+from stagewright.checker.liveness import FairSteps, Lasso, fair_steps
 from stagewright.checker.symmetry.lifting import lifted_breach, lifted_step, run_of
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec.definition import (
@@ -249,6 +249,10 @@ class _Questions:
         return FairRuns(self._found)
 
     @cached_property
+    def _fair(self) -> FairSteps:
+        return fair_steps(self._model.steps)
+
+    @cached_property
     def _unbudgeted(self) -> Graph:
         """All explored edges that spend no budget: a goal is not reached by the grace of a fault."""
         steps = self._model.steps
@@ -417,7 +421,7 @@ class _Questions:
 
     def _on_fair_runs(self, instance: GroundProperty) -> _Finding | None:
         sides = self.fair_runs.sides(instance)
-        lasso = self.fair_runs.lasso(sides, fair_steps(self._model.steps))
+        lasso = self.fair_runs.lasso(sides, self._fair)
         if lasso is None and self.fair_runs.leave(sides):
             return self._leaves(instance.property, "runs that wait for the conclusion")
         if lasso is None:

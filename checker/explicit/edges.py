@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from stagewright.checker.explicit.arrays import Ints, SmallInts
-from stagewright.checker.explicit.engine import Engine
+from stagewright.checker.explicit.engine import Engine, Expansion
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Layout, Words
 from stagewright.checker.explicit.states import StateTable
@@ -26,7 +26,7 @@ def graph_of(engine: Engine, states: Words, expanded: int) -> Graph:
     overflowing: list[Ints] = [np.empty(0, dtype=np.int64)]
     for first in range(0, expanded, engine.batch):
         expansion = engine.expand(states[:, first : min(expanded, first + engine.batch)])
-        order = np.lexsort((expansion.steps, expansion.sources))
+        order = _in_order(expansion)
         targets = number_of(expansion.successors)[order]
         sources = (expansion.sources[order] + first).astype(np.int32)
         parts.append((sources, targets, expansion.steps[order]))
@@ -34,6 +34,15 @@ def graph_of(engine: Engine, states: Words, expanded: int) -> Graph:
     graph = Graph.of(states.shape[1], parts, np.concatenate(overflowing))
     assert not (graph.targets < 0).any(), "an edge leads to a state that is not known"
     return graph
+
+
+def _in_order(expansion: Expansion) -> Ints | slice:
+    """Which edges come first: by source, those of one source by step, as some engines give them."""
+    steps = int(expansion.steps.max(initial=0)) + 1
+    place = expansion.sources * steps + expansion.steps
+    if (place[1:] > place[:-1]).all():
+        return slice(None)
+    return np.argsort(place, kind="stable")
 
 
 def compiled_finder(layout: Layout, states: Words) -> _Finder:

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from tests.thorough import examples
 
 from stagewright.checker.explicit.graph import Graph
-from stagewright.checker.liveness import FairSteps, Lasso, fair_lasso
+from stagewright.checker.liveness import FairSteps, Lasso, fair_lasso, may_stop
 
 STEPS = 4
 SHAPES = (  # ground step 3 is never fair
@@ -118,7 +118,7 @@ def test_a_fair_lasso_is_found_exactly_when_there_is_one(seed: int, fair: FairSt
     graph = graph_of(states, edges).changing
     edges = [e for e in edges if e[0] != e[1]]
     masks = [np.array([s in chosen for s in range(states)]) for chosen in (premise, conclusion)]
-    lasso = fair_lasso(graph, fair, masks[0], masks[1], states)
+    lasso = fair_lasso(graph, fair, masks[0], masks[1], may_stop(graph, fair, states))
     assert (lasso is not None) == fair_run_exists(fair, states, edges, premise, conclusion)
     if lasso is not None:
         check_lasso(lasso, fair, graph, edges, premise, conclusion)
@@ -149,7 +149,7 @@ def test_weak_and_strong_fairness_differ_where_a_step_is_enabled_now_and_then(
     graph = graph_of(3, sorted([*TO_AND_FRO, *way_out]))
     premise, conclusion = np.array([True, False, False]), np.array([False, False, True])
     stays = FairSteps(fair.weak, (*fair.strong, (3,)))  # the run may not stop in 0 or 1
-    lasso = fair_lasso(graph, stays, premise, conclusion, expanded=3)
+    lasso = fair_lasso(graph, stays, premise, conclusion, may_stop(graph, stays, expanded=3))
     assert (lasso is None) is escapes
 
 
@@ -157,5 +157,7 @@ def test_a_run_may_stop_where_only_unfair_steps_are_enabled() -> None:
     graph = graph_of(2, [(0, 1, 3)])
     premise, conclusion = np.array([True, False]), np.array([False, True])
     fair = FairSteps(weak=((0,),), strong=())
-    assert fair_lasso(graph, fair, premise, conclusion, expanded=2) == Lasso(0, (), ())
-    assert fair_lasso(graph, fair, premise, conclusion, expanded=0) is None  # not known yet
+    stops = may_stop(graph, fair, expanded=2)
+    assert fair_lasso(graph, fair, premise, conclusion, stops) == Lasso(0, (), ())
+    stops = may_stop(graph, fair, expanded=0)  # not known yet
+    assert fair_lasso(graph, fair, premise, conclusion, stops) is None
