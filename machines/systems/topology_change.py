@@ -657,6 +657,15 @@ class TopologyChange(Machine):
         )
         return writes.implies(base == change)
 
+    @invariant
+    def what_is_streamed_is_colocated(self, n: Term[Node]) -> Bool:
+        """003: "each replica either receives both writes or none of them": when the newcomer has streamed, it has a row
+        and its change, whose stream is the newcomer's, or neither; also those of a write that timed out.
+        """
+        change = self.logged.is_some() & ((self.logged == Generation.second) | self.stream_moves)
+        moved = self.streamed & change & (self.newcomer == n)
+        return moved.implies(self.stored[Row.base].has(n) == self.stored[Row.change].has(n))
+
     @accepts(begin_to_operate)
     def the_time_of_a_generation_waits_for_no_join(self) -> Bool:
         """001: the commit is to "create a timestamp for it and tell every node to start using it":

@@ -43,6 +43,22 @@ class TheLogIsNotStreamed(TopologyChange):
 
 
 @known_bug(
+    "003-133",
+    "design document 003: each replica either receives both writes or none of them",
+    breaks=TopologyChange.what_is_streamed_is_colocated,
+    budgets={**NO_MIGRATION, TopologyChange.losses: 1},
+)
+class ChangesOfTheNewGenerationAreNotStreamed(TopologyChange):
+    """The newcomer streams changes of the previous generation alone, as those of its own are sent to it anyway: one that
+    was lost on the way is missing beside its row, which is streamed.
+    """
+
+    def _is_streamed(self, row: Row) -> Bool:
+        streamed = super()._is_streamed(row)
+        return streamed & (self.logged != Generation.second) if row is Row.change else streamed
+
+
+@known_bug(
     "001-2",
     "design document 001, write_both_read_old",
     breaks=TopologyChange.acknowledged_rows_are_read,
