@@ -24,7 +24,7 @@ MAY_IMPORT = {
 }
 LONGEST_MODULE = 500  # lines
 LONGEST_DEFINITION = (
-    1_500  # a machine is one class, at most its record, its promises and its steps apart
+    1_600  # a machine is one class, at most its record, its promises and its steps apart
 )
 LONGEST_FUNCTION = 70  # lines
 LONGEST_LOOP = 105  # lines of a compiled loop, which would pass a dozen arrays to each of its parts

@@ -1281,13 +1281,34 @@ class TopologyControl(TopologyProperties):
         return (self.barrier == Barrier.running) & ~some(self._is_missed(n) for n in Node)
 
     @independent(
-        *(join_group0, insert_tokens, take_tokens, commit_cdc_generation, start_barrier),
-        *(pass_barrier, fail_barrier, wait_ring_delay, stream_ranges, read_new, finish_bootstrap),
-        *(remove_replaced, finish_replace, leave_token_ring, report_completion, shut_down),
-        *(remove_from_group0, finish_left, give_up, roll_back_join, roll_back_leave),
-        *(complete_rollback, finish_rebuild, fail_to_rebuild),
+        join_group0,
+        insert_tokens,
+        take_tokens,
+        commit_cdc_generation,
+        start_barrier,
+        pass_barrier,
+        fail_barrier,
+        wait_ring_delay,
+        stream_ranges,
+        read_new,
+        finish_bootstrap,
+        remove_replaced,
+        finish_replace,
+        leave_token_ring,
+        report_completion,
+        shut_down,
+        remove_from_group0,
+        finish_left,
+        give_up,
+        roll_back_join,
+        roll_back_leave,
+        complete_rollback,
+        finish_rebuild,
+        fail_to_rebuild,
         of=(
-            *(Record.topology_request, Record.global_request, Record.cleanup_needed),
+            Record.topology_request,
+            Record.global_request,
+            Record.cleanup_needed,
             Record.unpublished_cdc_generations,
         ),
     )
@@ -1297,10 +1318,24 @@ class TopologyControl(TopologyProperties):
         """
 
     @independent(
-        *(accept_join, accept_replace, start_decommission, start_remove, start_rebuild),
-        *(start_balancing, start_draining, settle_tablets, leave_tablet_track, finish_resize),
-        *(prepare_generation, start_truncating, start_snapshots, clear_request_session),
-        *(finish_global_request, fence_before_cleanup, clean_up, finish_cleanup),
+        accept_join,
+        accept_replace,
+        start_decommission,
+        start_remove,
+        start_rebuild,
+        start_balancing,
+        start_draining,
+        settle_tablets,
+        leave_tablet_track,
+        finish_resize,
+        prepare_generation,
+        start_truncating,
+        start_snapshots,
+        clear_request_session,
+        finish_global_request,
+        fence_before_cleanup,
+        clean_up,
+        finish_cleanup,
         of=(Record.unpublished_cdc_generations, Record.done, Record.error),
     )
     def what_is_over_holds_up_nothing(self) -> None:
@@ -1309,7 +1344,8 @@ class TopologyControl(TopologyProperties):
         """
 
     @independent(
-        *(cancel, reject),
+        cancel,
+        reject,
         of=(Record.global_request, Record.cleanup_needed, Record.unpublished_cdc_generations),
     )
     def refusals_wait_for_no_work(self) -> None:

@@ -388,7 +388,8 @@ class TopologyProperties(TopologyRecord):
         begins = ~self.giving_up & after.giving_up
         begins = begins & (self.transition_state == T.write_both_read_old)
         failed = after.barrier.any_of(Barrier.passed, Barrier.failed)
-        return begins.implies(failed | some(self._leaves_with_tablets(n) for n in Node))
+        held = some(self._must_be_empty(n) & self.tablet_hosts.has(n) for n in Node)
+        return begins.implies(failed | held)
 
     @step_property
     def a_rebuild_is_done_when_it_has_streamed(self, after: Self, n: Term[Node]) -> Bool:
@@ -882,12 +883,15 @@ class TopologyProperties(TopologyRecord):
     left_open = known_violations(
         violated(every_request_ends, under=SEED, because="what fails for good is retried for ever"),
         violated(
-            *(left_nodes_hold_no_tablets, left_nodes_do_not_run, a_dead_node_is_replaced),
+            left_nodes_hold_no_tablets,
+            left_nodes_do_not_run,
+            a_dead_node_is_replaced,
             under=SEED,
             because="nothing moves a leaving node's tablets, tells it that it has left, or checks whether a dead node is back",
         ),
         violated(
-            *(older_versions_are_fenced, nodes_are_out_of_group0_when_nobody_needs_them),
+            older_versions_are_fenced,
+            nodes_are_out_of_group0_when_nobody_needs_them,
             under=SEED,
             because="the text has no barrier or fence before the edges from bootstrapping and replacing to left",
         ),
