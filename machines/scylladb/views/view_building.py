@@ -49,6 +49,7 @@ from stagewright.spec import (
     equivalent_replacement,
     equivalent_step,
     equivalent_value,
+    equivalent_weakening,
     equivalents,
     every,
     fault_budget,
@@ -785,6 +786,11 @@ class ViewBuilding(Machine):
 
     harmless = equivalents(
         equivalent_drop(
+            migrate,
+            "the leaving node is a replica",
+            because="a tablet that no replica leaves gets one more, as by `add_replica`",
+        ),
+        equivalent_drop(
             remove_replica,
             "a replica",
             because="where there are several replicas, all of two nodes are; else nothing changes",
@@ -843,15 +849,43 @@ class ViewBuilding(Machine):
             lambda life: life.executable,
             because="nothing is sent of an unknown replica, or while a tablet is in transition",
         ),
+        equivalent_weakening(
+            finish_revert_with_task,
+            "the task was aborted",
+            because="the duplicate of a task that was not aborted builds what that one would have",
+        ),
         equivalent_step(
             stage,
             Stage.revert_migration,
             Stage.allow_write_both_read_old,
             because="an operation may be tried again; aborted tasks wait for its end",
         ),
+        equivalent_step(
+            stage,
+            Stage.allow_write_both_read_old,
+            Stage.revert_migration,
+            because="a replica to which nothing is streamed has nothing to remove",
+        ),
+        equivalent_step(
+            stage,
+            Stage.write_both_read_old,
+            Stage.revert_migration,
+            because="a replica to which nothing is streamed has nothing to remove",
+        ),
+        equivalent_step(
+            stage,
+            Stage.cleanup,
+            Stage.cleanup_target,
+            because="the leaving replica has its rows yet; up to where an operation may be undone is tablet's to promise",
+        ),
         equivalent_drop(drop_view, "there is a view", because="what is not there can be dropped"),
         equivalent_loss(
             start, ViewTask.call, because="a call that does not wait yet attaches to the batch"
+        ),
+        equivalent_replacement(
+            start,
+            "forgotten[t] becomes: yes for no",
+            because="then more is excused by an earlier restart",
         ),
         equivalent_drop(
             restart,
