@@ -857,7 +857,7 @@ class CdcGenerations(Machine):
         return decided.implies(after.write.timestamp == self.write.timestamp)
 
     @step_property
-    def nodes_are_prepared_for_what_is_new(
+    def old_generations_are_not_prepared_again(
         self, after: Self, n: Term[Node], g: Term[Generation]
     ) -> Bool:
         """003: a node that is prepared "will remember that there is a new generation even though it doesn't yet know what it

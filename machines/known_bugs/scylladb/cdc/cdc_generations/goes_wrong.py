@@ -266,7 +266,7 @@ class DecisionsAreAppliedWithTheTimeOfTheNode(CdcGenerations):
 @known_bug(
     "003-63",
     "design document 003: remember that there is a new generation even though it does not yet know what it is",
-    breaks=CdcGenerations.nodes_are_prepared_for_what_is_new,
+    breaks=CdcGenerations.old_generations_are_not_prepared_again,
     budgets=CALM,
 )
 class TheTimestampStays(CdcGenerations):
