@@ -36,6 +36,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    history,
     initially,
     invariant,
     leads_to,
@@ -83,6 +84,7 @@ class ViewRange(Machine):
     scan = record(Progress)
     saved = record(Progress)  # system.scylla_views_builds_in_progress
     built: FlagVar = flag()
+    resharded: FlagVar = history(flag())  # the scan has begun anew
 
     @initially
     def scan_begins(self) -> Bool:
@@ -130,6 +132,7 @@ class ViewRange(Machine):
     def reshard(self, t: Term[Token]) -> None:
         """The node restarts with another number of shards: the shard's scan begins anew, at its own token."""
         self.first = self._number(t)
+        self.resharded = True
         for progress in (self.scan, self.saved):
             progress.next = self._number(t)
             progress.wrapped = False
@@ -198,12 +201,12 @@ class ViewRange(Machine):
         return self.built.implies(after.built)
 
     @sometimes
-    def progress_is_saved_on_the_way(self, wrapped: Bool) -> Bool:
+    def progress_is_saved_on_the_way(self, wrapped: Bool, anew: Bool) -> Bool:
         """After every batch, so that a restart costs no more than one: before the end of the ring and after it, and not when
-        the scan has come to an end.
+        the scan has come to an end; the same of one that was begun anew.
         """
         begun = choose(wrapped, self.saved.next > 0, self.saved.next > self.first)
-        return (self.saved.wrapped == wrapped) & begun
+        return (self.saved.wrapped == wrapped) & begun & (self.resharded == anew)
 
     @accepts(reshard)
     def shards_are_added_at_any_time(self, t: Term[Token]) -> Bool:

@@ -112,6 +112,31 @@ class EmptyBatchMeansBuilt(ViewRange):
         require(~some(self._is_ahead(t) for t in self.rows), "no partition is returned")
 
 
+@known_bug(
+    "000-340",
+    "design document 000: vnode-based views are built by a node-local view builder",
+    breaks=ViewRange.progress_is_saved_on_the_way,
+)
+class ProgressIsSavedUnderTheOldShard(ViewRange):
+    """Progress was saved under the number that the shard had when the view was created: once the node had another number of
+    shards each restart cost all that had been read since.
+    """
+
+    moved: FlagVar = flag()
+
+    @action(by=WORKER, spends=ViewRange.reshardings)
+    def reshard(self, t: Term[Token]) -> None:
+        """The shard's scan begins anew, and the shard is another one."""
+        super().reshard(t)
+        self.moved = True
+
+    @action(by=WORKER, fair=WEAK)
+    def save_progress(self) -> None:
+        """The progress of a shard that is as it was is written."""
+        super().save_progress()
+        require(~self.moved, "the shard is the one that began")
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 
