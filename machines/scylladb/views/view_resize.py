@@ -466,11 +466,12 @@ class ViewResize(Machine):
         """000: a process_staging task is created when "a staging sstable was registered"; in a resize for each that was
         aborted, and for no other tablet: one that there is no more has none.
         """
+        given_up = after.stale | after.restarted
 
         def has_one(s: Term[Slot]) -> Bool:
             old = self.id[s]
             aborted = (self.type == Type.process_staging) & (self.tablet == old) & ~self.stale
-            return self.staging[old] | aborted | after._is_held(s)
+            return self.staging[old] | (aborted & given_up) | after._is_held(s)
 
         return every(
             after.staging[t].implies(some((after.id[s] == t) & has_one(s) for s in Slot))

@@ -365,6 +365,25 @@ class RestartedNodesProcessAllTablets(ViewResize):
         self.restarted = True
 
 
+@known_bug(
+    "000-345",
+    "design document 000: process_staging tasks are created when a staging sstable was registered",
+    breaks=ViewResize.staging_tasks_are_created_for_something,
+    budgets={ViewResize.resizes: 0, ViewResize.leader_changes: 1},
+)
+class NewLeadersStoreStartedTasks(ViewResize):
+    """A coordinator that took over took the process_staging task that a worker had begun for one that nobody had: it stored
+    another, which found nothing.
+    """
+
+    @action(by=COORDINATOR, spends=ViewResize.leader_changes)
+    def change_leader(self) -> None:
+        """The leader changes: a task that has started waits once more."""
+        super().change_leader()
+        for t in numbers(0, LAST):
+            self.staging[t] = self.staging[t] | self._started(t)
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 
