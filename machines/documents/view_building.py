@@ -221,6 +221,7 @@ VIEW_BUILDING = Document(
                 ViewWorker.work_goes_on_for_whoever_asks,
                 ViewCoordinator.work_goes_on_for_whoever_asks,
                 TabletViews.work_goes_on_for_whoever_asks,
+                ViewStaging.work_goes_on_for_whoever_asks,
                 ViewWorker.finished_tasks_were_worked_on,
                 ViewWorker.an_answer_ends_the_call,
                 TabletViews.calls_are_for_stored_tasks,

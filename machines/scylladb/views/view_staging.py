@@ -359,7 +359,8 @@ class ViewStaging(Machine):
     @accepts(start_batch)
     def batches_wait_for_no_registration(self) -> Bool:
         """000: tasks are stored "to be processed in the future", which does not wait until none is stored any more."""
-        return (self.standing == Standing.replica) & (self.waiting > 0) & (self.batch == Work.none)
+        idle = (self.waiting > 0) & (self.batch == Work.none) & self.discovered
+        return (self.standing == Standing.replica) & idle
 
     @accepts(finish_batch)
     def batches_are_finished_whatever_is_registered(self) -> Bool:
@@ -457,6 +458,14 @@ class ViewStaging(Machine):
         done = (self.batch == Work.done) & self.started
         again = ~after.started & (after.waiting > self.waiting)
         return (done & again).implies(~after.discovered)
+
+    @step_property
+    def work_goes_on_for_whoever_asks(self, after: Self) -> Bool:
+        """000, RPC: the handler "attaches to the tasks and waits for the result": a batch whose tasks are not aborted goes on,
+        whatever is registered meanwhile, but where the node restarts.
+        """
+        alive = (self.batch == Work.executing) & self.started
+        return (alive & (after.batch == Work.none)).implies(~after.discovered)
 
     @step_property
     def tasks_are_finished_or_deleted(self, after: Self) -> Bool:

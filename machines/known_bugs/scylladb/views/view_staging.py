@@ -215,6 +215,27 @@ class DiscoveryBeforeLoading(ViewStaging):
         """Nobody asks."""
 
 
+@known_bug(
+    "000-339",
+    "design document 000, RPC: the handler attaches to the tasks and waits for the result",
+    breaks=ViewStaging.work_goes_on_for_whoever_asks,
+)
+class BatchesBeginAnewWithEachSstable(ViewStaging):
+    """A batch was given up when another sstable was registered, and begun anew for all of them: under a repair of the whole
+    table none was ever done.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def begin_anew(self) -> None:
+        """The batch, for which a task waits again, makes way for one with what was registered since."""
+        require((self.batch == Work.executing) & self.started, "a batch is executed")
+        require(~(self.staging <= self.processing), "more was registered")
+        self.waiting = self._one_more()
+        self.started = False
+        self.batch = Work.none
+        self.processing = frozenset()
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 
