@@ -130,6 +130,8 @@ VIEW_BUILDING = Document(
                 ViewWakeups.group0_changes_at_any_time,
                 ViewWakeups.tasks_are_created_at_any_time,
                 ViewWakeups.the_coordinator_waits_for_no_call,
+                ViewWakeups.the_coordinator_looks_whatever_is_called,
+                ViewWakeups.finished_tasks_are_removed_at_any_time,
                 ViewWakeups.the_coordinator_waits_for_no_fiber,
                 ViewWakeups.calls_are_for_stored_tasks,
                 ViewWakeups.stored_tasks_are_worked_on,

@@ -340,6 +340,18 @@ class ViewWakeups(Machine):
         """
         return (self.loop == Loop.drowsy) & self.news
 
+    @accepts(take_guard)
+    def the_coordinator_looks_whatever_is_called(self) -> Bool:
+        """000, the same of a loop that was woken: another task is found while a worker executes this one."""
+        return self.loop == Loop.awake
+
+    @accepts(remove_task)
+    def finished_tasks_are_removed_at_any_time(self) -> Bool:
+        """000: finished tasks are removed "in 200ms intervals", and not when the loop finds nothing else to do: only while it
+        looks nothing changes.
+        """
+        return (self.call == Work.done) & (self.loop != Loop.looking)
+
     @accepts(begin_update)
     def the_observer_waits_for_no_batch(self) -> Bool:
         """000: the worker observes group0 "to notice when tasks are aborted": those that it executes."""
@@ -378,7 +390,7 @@ class ViewWakeups(Machine):
         """000: tasks are created when "a staging sstable was registered": whatever is called for, or executed."""
 
     @independent(
-        finish_batch, end_update, go_on, of=(queued, taken, registrator, loop, stored, call)
+        finish_batch, end_update, go_on, of=(queued, taken, registrator, loop, stored, call, news)
     )
     def batches_are_reported_whatever_is_registered(self) -> None:
         """000: "the worker will eventually reply that the task was finished": whatever else is to be registered, and whoever

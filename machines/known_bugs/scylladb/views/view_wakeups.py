@@ -357,4 +357,37 @@ class AnswersWaitForTheLoop(ViewWakeups):
         self._wake_loop()
 
 
+@known_bug(
+    "000-341",
+    "design document 000: finished tasks are removed in 200ms intervals",
+    breaks=ViewWakeups.finished_tasks_are_removed_at_any_time,
+)
+class TasksAreRemovedWhenTheLoopRests(ViewWakeups):
+    """The coordinator's loop removed what was finished when it found nothing else to do: while tasks were created one after the
+    other none was.
+    """
+
+    @ViewWakeups.call.step(Work.done, Work.none, by=COORDINATOR, fair=WEAK)
+    def remove_task(self) -> None:
+        """The finished task is removed while the loop sleeps."""
+        require(self.loop == Loop.asleep, "the loop waits for events")
+        self.stored = False
+        self._wake_loop()
+
+
+@known_bug(
+    "000-342",
+    "design document 000: at some point the coordinator will decide to process a task",
+    breaks=ViewWakeups.the_coordinator_looks_whatever_is_called,
+)
+class TheLoopIsWokenByItsCall(ViewWakeups):
+    """A loop that was woken by a new task looked for it when the call for another one had been answered and its task removed."""
+
+    @ViewWakeups.loop.step(Loop.awake, Loop.looking, by=COORDINATOR, fair=WEAK)
+    def take_guard(self) -> None:
+        """The loop takes the group0 guard while no call is under way."""
+        require(self.call == Work.none, "no call is under way")
+        self.news = False
+
+
 BUGS = known_bugs_in(globals())
