@@ -104,6 +104,7 @@ VIEW_BUILDING = Document(
                 ViewCoordinator.dropped_tables_have_no_tasks,
                 ViewWorker.views_are_dropped_at_any_time,
                 ViewCoordinator.tasks_are_finished_by_answers,
+                ViewDestinations.ranges_are_built_once,
                 ViewCoordinator.a_new_coordinator_finds_a_finished_batch,
                 ViewTask.finished_tasks_are_not_called,
                 ViewTask.tasks_begin_alive,

@@ -476,6 +476,14 @@ class ViewDestinations(Machine):
             & ((now != then) & (then == ViewStatus.success)).implies(~waits)
         )
 
+    @step_property
+    def ranges_are_built_once(self, after: Self, v: Term[View]) -> Bool:
+        """000: build_range tasks are removed, "permanently marking them as finished": where the tablet moves, or another view is
+        dropped, a range that was built is not read again.
+        """
+        goes = (self.status[v] != ViewStatus.dropped) & (after.status[v] == ViewStatus.dropped)
+        return self.scanned.has(v).implies(after.scanned.has(v) | goes)
+
     @lemma
     @sometimes
     def views_are_built_one_by_one(self, after: Self, v: Term[View]) -> Bool:

@@ -32,6 +32,7 @@ from stagewright.spec.known_bugs import known_bug, known_bugs_in
 MARKED = "design document 000, Schema: once the view is built, an entry is created"
 DROPPED = "design document 000: we simply delete relevant view building tasks"
 ALL_STAGING = "design document 000: process all staging sstables associated with the tablet replica"
+FINISHED = 'design document 000: tasks are removed, "permanently marking them as finished"'
 CREATED = "design document 000: tasks are created when a view or index is created"
 
 
@@ -231,6 +232,37 @@ class AllTasksGoWithAView(ViewDestinations):
         )
         require(~waits, "no staging task is left")
         self.status[v] = ViewStatus.success
+
+
+@known_bug("000-343", FINISHED, breaks=ViewDestinations.ranges_are_built_once)
+class MovedRangesAreBuiltAgain(ViewDestinations):
+    """A tablet that had moved got build_range tasks for all views that were being built, as if none of them had been read at its
+    old replica.
+    """
+
+    @ViewDestinations.migration.step(Migration.under_way, Migration.over, by=TOPOLOGY, fair=WEAK)
+    def end_migration(self) -> None:
+        """Everything is streamed: the tablet is to be read for every view that is being built."""
+        require(every(self._is_streamed(s) for s in Sstable), "everything is streamed")
+        for s in Sstable:
+            self.place[Replica.leaving][s] = Place.nowhere
+        for v in View:
+            self.scanned.put(v, self.scanned.has(v) & (self.status[v] != ViewStatus.started))
+
+
+@known_bug("000-344", FINISHED, breaks=ViewDestinations.ranges_are_built_once)
+class ADropBeginsTheOthersAnew(ViewDestinations):
+    """When a view was dropped the tasks of its table were deleted, and those of the others stored once more, finished or not."""
+
+    @action(by=CLIENT, spends=ViewDestinations.drops)
+    def drop_view(self, v: Term[View]) -> None:
+        """A view is dropped: the tablet is to be read for the others."""
+        require(self._exists(v), "there is such a view")
+        self.status[v] = ViewStatus.dropped
+        for u in View:
+            kept = (u != v) & (self.status[u] == ViewStatus.success)
+            self.scanned.put(u, self.scanned.has(u) & kept)
+        self.view[v] = frozenset()
 
 
 # -- who is refused, or waits ----------------------------------------------------------------------
