@@ -152,7 +152,7 @@ class ViewCoordinator(Machine):
     # data
     scanned = per(View, set_of(Tablet))  # tablets whose rows are in a view
     restarted: SetVar[Shard] = history(set_of(Shard))  # shards whose node has lost their last batch
-    staged = per(Base, set_of(Tablet))  # those with rows in staging sstables that no view has
+    staged = per(Base, set_of(Tablet))  # those with staging sstables, of rows that no view has
 
     # -- tasks are created -------------------------------------------------------------------------------
 
@@ -493,11 +493,13 @@ class ViewCoordinator(Machine):
 
     @invariant
     def batches_are_of_one_table_and_tablet(self, s: Term[Shard], v: Term[View]) -> Bool:
-        """000: tasks of one batch have the same base_id, tablet replica and tablet id."""
+        """000: tasks of one batch have the same base_id, tablet replica and tablet id. A worker may keep its notes of one that
+        is done until it sees that the tasks are removed.
+        """
         batch = self.batch[s]
         stored = some((batch.tablet == t) & self.building[v].has(t) for t in Tablet)
-        dropped = self.status[v] == ViewStatus.dropped
-        return batch.views.has(v).implies((batch.base == self.table[v]) & (stored | dropped))
+        gone = batch.done | (self.status[v] == ViewStatus.dropped)
+        return batch.views.has(v).implies((batch.base == self.table[v]) & (stored | gone))
 
     @step_property
     def batches_are_of_one_type(self, after: Self, b: Term[Base], t: Term[Tablet]) -> Bool:
@@ -529,6 +531,21 @@ class ViewCoordinator(Machine):
         """000: "Does the table have any views? NO: use normal directory"."""
         return (after.staging[b] <= self.staging[b]) | self._is_built_for(b)
 
+    @step_property
+    def staging_tasks_are_created_for_something(self, after: Self, b: Term[Base]) -> Bool:
+        """000: a process_staging task is created when "a staging sstable was registered", and of its tablet: for no other, and
+        by no coordinator that takes over.
+        """
+        return (after.staging[b] - self.staging[b]) <= after.staged[b]
+
+    @step_property
+    def ranges_are_built_once(self, after: Self, v: Term[View], t: Term[Tablet]) -> Bool:
+        """000: build_range tasks are removed, "permanently marking them as finished": whoever coordinates, and whichever view is
+        created after that, a range that is in the view gets no task.
+        """
+        created = ~self.building[v].has(t) & after.building[v].has(t)
+        return created.implies(~self.scanned[v].has(t))
+
     @invariant
     def batches_run_where_the_tablet_is(self, s: Term[Shard], t: Term[Tablet]) -> Bool:
         """000: a task is "associated with particular tablet replica (host_id, shard, tablet_id)"."""
@@ -551,10 +568,16 @@ class ViewCoordinator(Machine):
 
     @step_property
     def tasks_are_finished_by_answers(self, after: Self, v: Term[View], t: Term[Tablet]) -> Bool:
-        """000: "After the coordinator gets the response from the worker", it removes the tasks."""
-        removed = self.building[v].has(t) & ~after.building[v].has(t) & after._exists(v)
+        """000: "After the coordinator gets the response from the worker", it removes the tasks, of either type: "the view building
+        worker doesn't mark tasks as finished".
+        """
         answered = some((self.batch[s].tablet == t) & self.called.has(s) for s in Shard)
-        return removed.implies(answered & self.scanned[v].has(t))
+        built = self.building[v].has(t) & ~after.building[v].has(t)
+        processed = some(
+            (self.table[v] == b) & self.staging[b].has(t) & ~after.staging[b].has(t) for b in Base
+        )
+        removed = built.implies(answered & self.scanned[v].has(t)) & processed.implies(answered)
+        return after._exists(v).implies(removed)
 
     @step_property
     def running_batches_are_not_replaced(self, after: Self, s: Term[Shard]) -> Bool:
@@ -741,14 +764,6 @@ class ViewCoordinator(Machine):
         ),
         equivalent_drop(
             attach, "no call to the shard is under way", because="a call may be made again"
-        ),
-        equivalent_loss(
-            register_staging, staged, because="a staging sstable may be of rows that the views have"
-        ),
-        equivalent_replacement(
-            register_staging,
-            "staged[b][t] becomes: no for yes",
-            because="a staging sstable may be of rows that the views have",
         ),
         equivalent_loss(choose_base, status, because="they may be started a step later"),
         equivalent_replacement(

@@ -34,6 +34,10 @@ ATTACHED = "design document 000, RPC: the handler attaches to the tasks and wait
 OBSERVED = (
     "design document 000: the worker observes the group0 state to notice when tasks are aborted"
 )
+FINISHED = 'design document 000: tasks are removed, "permanently marking them as finished"'
+REGISTERED = (
+    "design document 000: process_staging tasks are created when a staging sstable was registered"
+)
 BATCH = "design document 000: the worker groups multiple view building tasks into a batch"
 
 
@@ -403,6 +407,101 @@ class OneRestartEndsAllBatches(ViewCoordinator):
         self.restarted.add(s)
         for other in Shard:
             self._end_batch(other)
+
+
+@known_bug(
+    "000-334",
+    "design document 000, View building worker: it does no group0 operation to mark tasks as finished",
+    breaks=ViewCoordinator.tasks_are_finished_by_answers,
+    sizes={Base: 1, View: 1, Tablet: 1, Shard: 1},
+)
+class WorkersRemoveStagingTasks(ViewCoordinator):
+    """A worker, whose registrator stores process_staging tasks, removed them as well when they were done, and nobody had
+    called for them.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def remove_processed(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """The worker removes the task of its batch."""
+        batch = self.batch[s]
+        require(self._is_batch(s, t, b) & batch.done, "the batch is done")
+        require(batch.views.is_empty() & ~self.called.has(s), "of staging sstables, for nobody")
+        self.staging[b].discard(t)
+        self._end_batch(s)
+
+
+@known_bug("000-335", FINISHED, breaks=ViewCoordinator.ranges_are_built_once, sizes={Base: 1})
+class NewLeadersStoreAllRanges(ViewCoordinator):
+    """A coordinator that took over stored a task for each tablet of the views that were being built, also for those that were
+    in them: a large view was begun anew with each leader.
+    """
+
+    @action(by=COORDINATOR, spends=ViewCoordinator.leader_changes)
+    def change_leader(self) -> None:
+        """The raft leader changes: all ranges of the started views have tasks."""
+        super().change_leader()
+        for v in View:
+            for t in Tablet:
+                again = self.status[v] == ViewStatus.started
+                self.building[v].put(t, self.building[v].has(t) | again)
+
+
+@known_bug("000-336", FINISHED, breaks=ViewCoordinator.ranges_are_built_once, sizes={Base: 1})
+class ANewViewBeginsTheTableAnew(ViewCoordinator):
+    """CREATE MATERIALIZED VIEW stored the tasks of all views of the table that were not built, so that a tablet was read once
+    for all of them: the others lost what they had.
+    """
+
+    @action(by=CLIENT)
+    def create_view(self, v: Term[View]) -> None:
+        """A view is created, with tasks for all views of its table."""
+        require(self.status[v] == ViewStatus.none, "not created yet")
+        require(~self._is_dropped_with_its_table(v), "its table is there")
+        self.status[v] = ViewStatus.created
+        for u in View:
+            again = (self.table[u] == self.table[v]) & (self.status[u] == ViewStatus.started)
+            for t in Tablet:
+                self.building[u].put(t, self.building[u].has(t) | again | (u == v))
+
+
+@known_bug(
+    "000-337",
+    REGISTERED,
+    breaks=ViewCoordinator.staging_tasks_are_created_for_something,
+    sizes={Base: 1, View: 1},
+)
+class TheWholeTableIsProcessed(ViewCoordinator):
+    """A staging sstable that was registered made a task for each tablet of its table: most of them found none."""
+
+    @action(by=WORKER, spends=ViewCoordinator.staging_sstables)
+    def register_staging(self, b: Term[Base], t: Term[Tablet]) -> None:
+        """A staging sstable is registered, and a task for every tablet of the table."""
+        require(~self.staging[b].has(t), "no such task waits")
+        require(self._has_views(b), "the table has a view")
+        for other in Tablet:
+            self.staging[b].add(other)
+        self.staged[b].add(t)
+
+
+@known_bug(
+    "000-338",
+    REGISTERED,
+    breaks=ViewCoordinator.staging_tasks_are_created_for_something,
+    sizes={Base: 1, View: 1},
+)
+class NewLeadersProcessAllTablets(ViewCoordinator):
+    """A coordinator that took over had the staging directories of all tablets of the table looked at, as it did not know which
+    ones had been.
+    """
+
+    @action(by=COORDINATOR, spends=ViewCoordinator.leader_changes)
+    def change_leader(self) -> None:
+        """The raft leader changes: every tablet of the table that is processed has a process_staging task."""
+        super().change_leader()
+        for b in Base:
+            for t in Tablet:
+                looked_at = (self.processed == b) & self._has_views(b)
+                self.staging[b].put(t, self.staging[b].has(t) | looked_at)
 
 
 BUGS = known_bugs_in(globals())
