@@ -30,6 +30,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_step,
     equivalents,
     every,
@@ -127,7 +128,7 @@ class CdcPublication(Machine):
     # the tables for CDC clients
     described: SetVar[Generation] = set_of(Generation, init=ANY)
     writable: FlagVar = flag(init=True)  # enough of their replicas are up
-    failed: FlagVar = history(flag())  # a barrier or a stream has
+    failed: FlagVar = history(flag())  # a barrier or a stream has, of the last topology change
     # what the publisher knows
     publishing: OptionalVar[Generation] = optional(Generation)  # described, still in the queue
 
@@ -151,6 +152,7 @@ class CdcPublication(Machine):
         require(is_next, "it is the next generation")
         self.new_generation = g
         self.joins = join
+        self.failed = False
 
     @transition.step(COMMIT, PUBLISH, by=COORDINATOR, fair=WEAK)
     def commit_before_publishing(self, g: Term[Generation]) -> None:
@@ -370,7 +372,8 @@ class CdcPublication(Machine):
     @step_property
     def joins_are_undone_when_something_has_failed(self, after: Self) -> Bool:
         """001, commit_cdc_generation: the data "was written to internal tables earlier and now we need to commit the
-        generation", whoever coordinates: a join is rolled back for a barrier or a stream that failed, and nothing else.
+        generation", whoever coordinates: a join is rolled back for a barrier or a stream of its own that failed, and for
+        nothing else.
         """
         only_when(self.release.rollback)
         undone = (self.transition != ROLLED_BACK) & (after.transition == ROLLED_BACK)
@@ -577,6 +580,12 @@ class CdcPublication(Machine):
             Transition.publish_cdc_generation,
             tuple(t for t in Transition if t is not Transition.publish_cdc_generation),
             because="no release has that state any more",
+        ),
+        equivalent_loss(begin, failed, because="then more is excused by an earlier failure"),
+        equivalent_replacement(
+            begin,
+            "failed becomes: yes for no",
+            because="then more is excused by an earlier failure",
         ),
         equivalent_drop(
             commit_for_request,

@@ -14,7 +14,7 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     Generation,
     Transition,
 )
-from stagewright.spec import Bool, Fairness, Term, action, choose, only_when, require
+from stagewright.spec import Bool, Fairness, FlagVar, Term, action, choose, flag, only_when, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in, released_bug
 
 DESCRIBED = "design document 003: nodes describe a generation when they learn about it"
@@ -167,6 +167,36 @@ class FailoversRollJoinsBack(CdcPublication):
         """Another node becomes the topology coordinator, and undoes what is not committed."""
         self.publishing = None
         undone = (self.transition == COMMIT) & self.joins
+        self.transition = choose(undone, ROLLED_BACK, self.transition)
+
+
+@known_bug(
+    "003-134",
+    "design document 001: now we need to commit the generation",
+    breaks=CdcPublication.joins_are_undone_when_something_has_failed,
+)
+class FailoversRollJoinsBackAfterAFailure(CdcPublication):
+    """A barrier that had failed was noted for the cluster, and not for the join: each coordinator that took over undid the join
+    that it found, also long after that.
+    """
+
+    has_failed: FlagVar = flag()
+
+    @CdcPublication.transition.step(
+        COMMIT, ROLLED_BACK, by=COORDINATOR, spends=CdcPublication.failures
+    )
+    def fail_barrier(self) -> None:
+        """A node does not answer the barrier: that is noted."""
+        only_when(self.release.rollback)
+        require(self.joins, "a node joins")
+        self.failed = True
+        self.has_failed = True
+
+    @action(by=COORDINATOR, spends=CdcPublication.failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator, and finds the note."""
+        self.publishing = None
+        undone = (self.transition == COMMIT) & self.joins & self.has_failed
         self.transition = choose(undone, ROLLED_BACK, self.transition)
 
 
