@@ -678,10 +678,16 @@ class ViewBuilding(Machine):
     @step_property
     def new_tasks_take_the_place_of_others(self, after: Self, n: Term[Node]) -> Bool:
         """000, migration: "Create new task on destination replica" is said "for each task" that was aborted: where a view
-        is built already, or a replica's part of it, nothing is to be done again. A grown RF has another task copied.
+        is built already, or a replica's part of it, nothing is to be done again. A grown RF has another task copied, and
+        in "case of RF decrease" nobody gets what was abandoned.
         """
         new = some(~self.is_stored(t) & after.is_stored(t) & (after.replica[t] == n) for t in Task)
-        old = some(self.is_stored(t) & (self._is_of_leaving(t) | self._grows()) for t in Task)
+        comes = self._is_pending(n)
+        old = some(
+            self.is_stored(t)
+            & ((self.replica[t] == n) | (comes & (self._is_of_leaving(t) | self._grows())))
+            for t in Task
+        )
         return new.implies((self.status == ViewStatus.none) | old)
 
     @step_property

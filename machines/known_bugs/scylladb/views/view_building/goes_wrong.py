@@ -467,4 +467,28 @@ class AnsweredViewsAreBuilt(ViewBuilding):
         self.status = ViewStatus.success
 
 
+@known_bug(
+    "000-346",
+    "design document 000: in case of RF decrease tasks on abandoning replicas are aborted",
+    breaks=ViewBuilding.new_tasks_take_the_place_of_others,
+    sizes={Task: 3},
+    budgets={ViewBuilding.replica_changes: 2, ViewBuilding.migrations: 0, **CALM},
+)
+class AbandonedTasksAreTakenOver(ViewBuilding):
+    """The task of an abandoned replica was taken for one that had moved: the replica that stayed, and had built its part, got
+    another.
+    """
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_with_heir(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
+        """The RF has shrunk: the task of the replica that is abandoned becomes one of a replica that stays."""
+        require(self._is_of_leaving(t), "the task is the leaving replica's")
+        require(self.next <= self.replicas, "no replica is pending")
+        require(self.next.has(n), "the other one stays")
+        idle = ~some(self.is_stored(u) & (self.replica[u] == n) for u in Task)
+        require(idle, "it has no task")
+        self._adopt()
+        self._replace(t, new, n)
+
+
 BUGS = known_bugs_in(globals())
