@@ -510,12 +510,16 @@ class TabletViews(Machine):
     @step_property
     def tasks_keep_their_ids(self, after: Self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """000: a new coordinator sends "the same view building tasks", of which the worker answers that they were completed:
-        a task takes another's place where a tablet operation ends, or more is staged.
+        a task takes another's place where a tablet operation ends, or one that processes staging where more is staged there.
         """
         replaced = (self.batch[n].tablet == t) & ~self.batch[n].stale & after.batch[n].stale
         ended = (~self._is_at_rest(t) & after._is_at_rest(t)) | (~self.split & after.split)
-        staged = some(~self.staged[n].has(r) & after.staged[n].has(r) for r in Row)
-        return replaced.implies(ended | staged)
+        staged = some(
+            ~self.staged[n].has(r) & after.staged[n].has(r) & (self._owner(Term.of(r)) == t)
+            for r in Row
+        )
+        processes = self.batch[n].type == Type.process_staging
+        return replaced.implies(ended | (staged & processes))
 
     @wording('000, tablet resize: "abort the task and create new tasks with new tablet ids"')
     @step_property
@@ -541,11 +545,18 @@ class TabletViews(Machine):
 
     @step_property
     def staging_tasks_are_created_for_something(self, after: Self, t: Term[Tablet]) -> Bool:
-        """000: a process_staging task is created when "a staging sstable was registered", or the tablet splits."""
+        """000: a process_staging task is created when "a staging sstable was registered", and of its tablet; or for each half of one
+        that had a task when it splits.
+        """
         kind = Type.process_staging
         created = (self.tasks[t][kind] == Life.absent) & (after.tasks[t][kind] != Life.absent)
-        registered = some(after.staged[n].has(r) & (self.host[t] == n) for n in Node for r in Row)
-        return created.implies(registered | (after.split & ~self.split))
+        registered = some(
+            after.staged[n].has(r) & (self.host[t] == n) & (self._owner(Term.of(r)) == t)
+            for n in Node
+            for r in Row
+        )
+        splits = after.split & ~self.split & (self.tasks[Tablet.t0][kind] != Life.absent)
+        return created.implies(registered | splits)
 
     @step_property
     def ranges_are_built_once(self, after: Self, t: Term[Tablet]) -> Bool:

@@ -34,6 +34,9 @@ REMEMBERED = "design document 000: each view building worker keeps track of fini
 EACH_TASK = (
     "design document 000, Tablet operations: a new task is created for each that was aborted"
 )
+REGISTERED = (
+    "design document 000: process_staging tasks are created when a staging sstable was registered"
+)
 BUILT = "design document 000, Schema: once the view is built, an entry is created"
 ATTACHED = "design document 000, RPC: the handler attaches to the tasks and waits for the result"
 OBSERVED = (
@@ -487,6 +490,58 @@ class TheLowerHalfKeepsItsTasks(TabletViews):
         self.host[Tablet.t1] = self.host[Tablet.t0]
         for k in Type:
             self.tasks[Tablet.t1][k] = self._task_of_second_half(k)
+
+
+@known_bug(
+    "000-347",
+    'design document 000: a new coordinator sends "the same view building tasks"',
+    breaks=TabletViews.tasks_keep_their_ids,
+)
+class RepairsBeginTheRangeAnew(TabletViews):
+    """What a repair staged gave all tasks of its tablet new ids, so that one batch would see it: a range that was being read was
+    begun anew.
+    """
+
+    def _register(self, t: Term[Tablet], staged: Bool) -> None:
+        kind = Type.process_staging
+        self.tasks[t][kind] = choose(staged, Life.normal, self.tasks[t][kind])
+        for n in Node:
+            self.batch[n].stale = self.batch[n].stale | ((self.batch[n].tablet == t) & staged)
+
+
+@known_bug(
+    "000-348",
+    REGISTERED,
+    breaks=TabletViews.staging_tasks_are_created_for_something,
+)
+class RepairsStoreATaskForEachTablet(TabletViews):
+    """A worker that was told of a staging sstable had a task stored for each tablet that it has of the table: where the other
+    one had just been processed it was again.
+    """
+
+    def _register(self, t: Term[Tablet], staged: Bool) -> None:
+        kind = Type.process_staging
+        for other in Tablet:
+            beside = self.split & (self.host[other] == self.host[t])
+            rests = self._is_at_rest(Term.of(other))
+            stored = staged & ((t == other) | (beside & rests))
+            self.tasks[other][kind] = choose(stored, Life.normal, self.tasks[other][kind])
+        for n in Node:
+            begun = (self.host[t] == n) & (self.batch[n].type == kind)
+            self.batch[n].stale = self.batch[n].stale | (begun & staged)
+
+
+@known_bug(
+    "000-349",
+    EACH_TASK,
+    breaks=TabletViews.staging_tasks_are_created_for_something,
+)
+class UpperHalvesAreProcessed(TabletViews):
+    """When a tablet split its upper half got tasks of both types if it had any: of staging sstables, too, where there were none."""
+
+    def _task_of_second_half(self, k: Type) -> Term[Life]:
+        has_any = some(self.tasks[Tablet.t0][kind] != Life.absent for kind in Type)
+        return choose(has_any, Life.normal, Term.of(Life.absent))
 
 
 BUGS = known_bugs_in(globals())
