@@ -508,10 +508,13 @@ class TabletResize(Machine):
 
     @step_property
     def sstables_are_whole_until_they_are_split(self, after: Self, n: Term[Node]) -> Bool:
-        """An sstable with rows of both halves goes when it is split, or with its tablet; a restart splits none."""
+        """An sstable with rows of both halves goes when it is split, or with its tablet; a restart splits none, nor does the
+        end of the decision for which it was being split.
+        """
         gone = self.unsplit.has(n) & ~after.unsplit.has(n)
         left = some(self.leaving[half] == n for half in list(Half))
-        return gone.implies(self.splitting.has(n) | left)
+        split = self.splitting.has(n) & (self.decision == after.decision)
+        return gone.implies(split | left)
 
     @accepts(flush)
     def sstables_are_flushed_whole_as_long_as_no_split_is_decided(self, n: Term[Node]) -> Bool:

@@ -204,6 +204,23 @@ class ResizedTablesCountFromTheStart(TabletResize):
         self.sequence = 0
 
 
+@known_bug(
+    "001-713",
+    "design document 001, in the releases: a replica is ready once all its sstables are split",
+    breaks=TabletResize.sstables_are_whole_until_they_are_split,
+    budgets={TabletResize.migrations: 0, TabletResize.decisions: 1},
+)
+class WhatIsStoppedCountsAsSplit(TabletResize):
+    """A split that was revoked stopped the compactions for it, and their sstables were taken for split ones from then on."""
+
+    @TabletResize.decision.step((Resize.split, Resize.merge), Resize.none, by=BALANCER)
+    def revoke(self) -> None:
+        """The decision is no longer needed: what splits is stopped, everywhere."""
+        for n in Node:
+            self.unsplit.put(n, self.unsplit.has(n) & ~self.splitting.has(n))
+        self.splitting = frozenset[Node]()
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 
