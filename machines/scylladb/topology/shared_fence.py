@@ -421,9 +421,12 @@ class SharedFence(Machine):
 
     @step_property
     def the_fence_moves_with_the_barrier(self, after: Self) -> Bool:
-        """The fence never falls, and when a barrier has passed it is at the barrier's version."""
-        passes = self.passed != after.passed
-        return (self.fence <= after.fence) & passes.implies(after.fence == after.passed)
+        """The fence never falls, and when a barrier has passed it is at the barrier's version; it moves for a barrier that
+        runs, and not before: requests that it would have waited for are not refused when it begins.
+        """
+        passes = (self.passed != after.passed).implies(after.fence == after.passed)
+        moves = (self.fence != after.fence).implies(after.fence == self.barrier)
+        return (self.fence <= after.fence) & passes & moves
 
     @step_property
     def each_stage_has_its_own_version(self, after: Self) -> Bool:

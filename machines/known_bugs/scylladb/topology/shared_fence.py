@@ -111,6 +111,24 @@ class TheTrackIsLeftWithTheCommit(SharedFence):
         return (self.stage[k] != Stage.none) & (self.stage[k] != Stage.use_new)
 
 
+@known_bug(
+    "001-718",
+    SHARED,
+    breaks=SharedFence.the_fence_moves_with_the_barrier,
+    budgets={SharedFence.failures: 0},
+)
+class BarriersBeginWithTheFence(SharedFence):
+    """A barrier moved the fence when it began, so that it need not wait: at each stage of either kind of change writes failed
+    that would have been stored a moment later.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_barrier(self) -> None:
+        """The barrier is sent to every node, and with it the fence."""
+        super().begin_barrier()
+        self.fence = self.version
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 
