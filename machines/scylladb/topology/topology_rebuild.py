@@ -408,6 +408,14 @@ class TopologyRebuild(Machine):
         return (two & whole & there).implies(~after.stored.is_empty())
 
     @step_property
+    def nodes_are_rebuilt_on_request(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map": it gets there by nothing else: not because
+        the node was dead and is back, with all its rows, nor because its last rebuild has failed.
+        """
+        asked = ~self.waits.has(n) & after.waits.has(n)
+        return asked.implies((self.down == after.down) & (self.rebuilding == after.rebuilding))
+
+    @step_property
     def a_rebuilt_node_has_every_row(self, after: Self, n: Term[Node]) -> Bool:
         """001: a node that is rebuilt "is streaming data from other replicas": when it is done, it has what was
         acknowledged before it began, unless no replica has it any more.

@@ -233,6 +233,24 @@ class RowsAreRefusedWithoutSession(TopologyRebuild):
         """Forgotten."""
 
 
+@known_bug(
+    "001-719",
+    'design document 001: "When a request is issued to a node the entry is added to the map"',
+    breaks=TopologyRebuild.nodes_are_rebuilt_on_request,
+    budgets={TopologyRebuild.losses: 0, TopologyRebuild.failovers: 0},
+)
+class WhoComesBackIsRebuilt(TopologyRebuild):
+    """A node that had been dead was rebuilt when it came back, as if its rows were gone: meanwhile no other operation could
+    begin.
+    """
+
+    @action(by=OPERATOR)
+    def restart(self, n: Term[Node]) -> None:
+        """A node comes back, and is to be rebuilt."""
+        super().restart(n)
+        self.waits.put(n, ~self.failed.has(n) & (self.rebuilding != n))
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 
