@@ -564,12 +564,17 @@ class TabletResize(Machine):
         """
 
     @step_property
-    def no_barrier_ends_a_repair(self, after: Self, n: Term[Node]) -> Bool:
+    def repairs_go_on_while_tablets_change(self, after: Self, n: Term[Node]) -> Bool:
         """001 has a barrier "make sure that no reads that started before this point exist": by waiting for what began before,
-        a repair as well, whose operator is not told that it failed because its table was to be resized.
+        a repair as well, whose operator is not told that it failed because its table was to be resized, or its tablet moved:
+        neither when that begins, nor when its node learns of it, nor behind a barrier.
         """
         passes = ~self.drained & after.drained
-        return passes.implies(self.writer[n] == after.writer[n])
+        decided = (self.decision != after.decision) | (self.track != after.track)
+        starts = some(self.pending[half] != after.pending[half] for half in list(Half))
+        learns = some(self.view[m] != after.view[m] for m in Node)
+        changes = passes | decided | starts | learns
+        return changes.implies(self.writer[n] == after.writer[n])
 
     @invariant
     def ready_replicas_have_nothing_to_split(self, n: Term[Node]) -> Bool:
