@@ -63,6 +63,7 @@ TOPOLOGY = Document(
                 TopologyRebuild.nodes_are_rebuilt_on_request,
                 TopologyRebuild.rebuilds_fail_for_a_reason,
                 TopologyRebuild.writes_succeed_while_nodes_are_rebuilt,
+                TopologyRebuild.writes_go_on_while_nodes_are_rebuilt,
                 TopologyRebuild.a_write_succeeds_while_a_node_is_rebuilt,
                 TopologyRebuild.acknowledged_rows_are_in_each_datacenter,
                 TopologyRebuild.rebuilds_are_asked_for_at_any_time,

@@ -343,6 +343,15 @@ class TopologyRebuild(Machine):
             some((self.datacenter[n] == dc) & self.stored.has(n) for n in Node)
         )
 
+    @step_property
+    def writes_go_on_while_nodes_are_rebuilt(self, after: Self) -> Bool:
+        """001: rebuilding "does not change the topology": a client that waits goes on waiting when a rebuild begins, streams
+        or ends, and is told nothing by that.
+        """
+        rebuilds = (self.rebuilding != after.rebuilding) | (self.sources != after.sources)
+        changes = rebuilds | (self.streamed != after.streamed) | (self.waits != after.waits)
+        return changes.implies(self.write == after.write)
+
     @sometimes
     def a_write_succeeds_while_a_node_is_rebuilt(self, after: Self) -> Bool:
         """001: rebuilding "does not change the topology": a client is told meanwhile that its row is written."""
