@@ -567,13 +567,14 @@ class TabletResize(Machine):
     def repairs_go_on_while_tablets_change(self, after: Self, n: Term[Node]) -> Bool:
         """001 has a barrier "make sure that no reads that started before this point exist": by waiting for what began before,
         a repair as well, whose operator is not told that it failed because its table was to be resized, or its tablet moved:
-        neither when that begins, nor when its node learns of it, nor behind a barrier.
+        neither when that begins, nor when its node learns of it, nor behind a barrier, nor for another coordinator.
         """
-        passes = ~self.drained & after.drained
+        passes = self.drained != after.drained
+        asks = some(self.reported[m] != after.reported[m] for m in Node)
         decided = (self.decision != after.decision) | (self.track != after.track)
         starts = some(self.pending[half] != after.pending[half] for half in list(Half))
         learns = some(self.view[m] != after.view[m] for m in Node)
-        changes = passes | decided | starts | learns
+        changes = passes | asks | decided | starts | learns
         return changes.implies(self.writer[n] == after.writer[n])
 
     @invariant
