@@ -708,11 +708,6 @@ class LoadBalancer(Machine):
             because="the track is entered again if there is something to do",
         ),
         equivalent_loss(
-            request_topology_change,
-            request_pending,
-            because="a request that nobody makes does no harm",
-        ),
-        equivalent_loss(
             fail_over, invoked, because="where its predecessor found nothing, there is nothing"
         ),
         equivalent_loss(
