@@ -818,6 +818,7 @@ class ClusterViews(Machine):
             TabletMigration.barriers_that_failed_are_tried_again,
             TabletMigration.the_target_is_cleaned_up_after_a_barrier,
             TabletMigration.a_transition_is_undone_only_for_a_reason,
+            TabletMigration.what_is_undone_is_not_taken_up_again,
             because="a migration is undone only where there are `failures`",
         ),
         vacuous(

@@ -818,6 +818,7 @@ class TabletViews(Machine):
         vacuous(
             TabletMigration.the_target_is_cleaned_up_after_a_barrier,
             TabletMigration.a_transition_is_undone_only_for_a_reason,
+            TabletMigration.what_is_undone_is_not_taken_up_again,
             TabletMigration.nothing_is_unwanted_before_it_streams,
             because="no migration is undone here: cluster-views has that",
         ),

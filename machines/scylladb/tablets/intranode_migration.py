@@ -309,9 +309,11 @@ class IntranodeMigration(Machine):
 
     @accepts(store)
     def writes_are_stored_in_every_stage(self, shard: Term[Shard]) -> Bool:
-        """001, write_both_read_old: "Writes are going to both new and old replicas", also while rows are streamed there."""
-        named = self.write_stage.column(lambda stage: stage.writes).has(shard)
-        return (self.write > 0) & named
+        """001, write_both_read_old: "Writes are going to both new and old replicas", also while rows are streamed there. (Which
+        shard has them first is the node's own affair.)
+        """
+        missing = self.write_stage.column(lambda stage: stage.writes) - self.stored
+        return (self.write > 0) & missing.has(shard) & (missing.size() == 1)
 
     @accepts(acknowledge)
     def writes_succeed_in_every_stage(self) -> Bool:
@@ -321,9 +323,11 @@ class IntranodeMigration(Machine):
 
     @accepts(answer_read)
     def reads_succeed_in_every_stage(self, shard: Term[Shard]) -> Bool:
-        """001, stage 5, of reads "which complete successfully": they do, whatever else their shard is doing."""
+        """001, stage 5, of reads "which complete successfully": they do, whatever else their shard is doing. (One whose
+        stage is over may be answered by either.)
+        """
         named = self.read_stage.column(lambda stage: stage.reads) == shard
-        return self.reading & named
+        return self.reading & named & (self.read_stage == self.known)
 
     @sometimes(at={writes: 1})
     def stages_are_left_while_clients_write_and_read(self, after: Self, stage: Term[Stage]) -> Bool:
@@ -379,6 +383,15 @@ class IntranodeMigration(Machine):
         an earlier stage; tablets begin to move, are streamed and are undone, and the node learns of it, whatever is
         under way.
         """
+
+    @step_property
+    def requests_go_on_while_stages_change(self, after: Self) -> Bool:
+        """001: "make sure that no reads that started before this point exist": by waiting for them. No stage that is committed,
+        or learned by the node, ends a request whose client has not been answered.
+        """
+        changes = (self.stage != after.stage) | (self.known != after.known)
+        same = (self.write == after.write) & (self.reading == after.reading)
+        return changes.implies(same)
 
     @lemma
     def writes_reach_both_shards(self) -> Bool:

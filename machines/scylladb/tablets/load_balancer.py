@@ -542,6 +542,11 @@ class LoadBalancer(Machine):
         begins = (self.track != Track.topology_change) & (after.track == Track.topology_change)
         return (self.request_pending & ~after.request_pending).implies(begins)
 
+    @sometimes(at={Tablet: 2, disturbances: 2})
+    def requests_wait_for_the_change_before_them(self) -> Bool:
+        """001: "a pending topology change request" is pending while another change goes on, too, which is not its own."""
+        return self.request_pending & (self.track == Track.topology_change)
+
     @accepts(request_topology_change)
     def topology_changes_are_requested_while_tablets_move(self) -> Bool:
         """001: node operations "will have to wait for tablet migration track to finish": they are there meanwhile, for it is
@@ -701,11 +706,6 @@ class LoadBalancer(Machine):
             leave_track,
             "no plan is being made, or none is allowed",
             because="the track is entered again if there is something to do",
-        ),
-        equivalent_loss(
-            request_topology_change,
-            request_pending,
-            because="a request that nobody makes does no harm",
         ),
         equivalent_loss(
             fail_over, invoked, because="where its predecessor found nothing, there is nothing"

@@ -98,7 +98,7 @@ class ResizeGuards(Machine):
     drained: FlagVar = flag()  # the barrier of the migration has passed
     view = per(Node, record(View))
     guard = per(Node, record(Guard))
-    cut_off: FlagVar = flag()  # a request was aborted whose tablet is what it was
+    cut_off: FlagVar = flag()  # a request was aborted whose tablet, or map, is what it was
 
     @initially
     def nodes_know(self, n: Term[Node]) -> Bool:
@@ -144,7 +144,7 @@ class ResizeGuards(Machine):
     def _end_with_an_error(self, n: Term[Node]) -> None:
         view, guard = self.view[n], self.guard[n]
         same = (view.layout == guard.layout) & (view.migrating != guard.tablet)
-        self.cut_off = self.cut_off | same
+        self.cut_off = self.cut_off | same | ~guard.outdated
         self._release(n)
 
     def _its_tablet_changes(self, n: Term[Node]) -> None:
@@ -276,7 +276,9 @@ class ResizeGuards(Machine):
 
     @invariant
     def requests_are_aborted_for_their_own_tablet(self) -> Bool:
-        """001, "independently", as clients see it: none gets an error because another tablet migrates."""
+        """001, "independently", as clients see it: none gets an error because another tablet migrates; nor because its own
+        does, once its map says so and it uses both replica sets.
+        """
         return ~self.cut_off
 
     @step_property
@@ -391,9 +393,6 @@ class ResizeGuards(Machine):
         ),
         equivalent_drop(refresh, "its map is not the newest", because="otherwise nothing happens"),
         equivalent_drop(end, "a request is going on", because="otherwise nothing happens"),
-        equivalent_drop(
-            abort, "its map is not the newest", because="a request may end at any time"
-        ),
         equivalent_drop(learn, "the node is behind", because="otherwise nothing happens"),
         equivalent_drop(
             split, "layout is one_tablet", because="a table that stays as it is does no harm"

@@ -39,6 +39,7 @@ from stagewright.spec import (
     require,
     scopes,
     sometimes,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -268,6 +269,15 @@ class StreamSession(Machine):
     def sessions_are_waited_for(self) -> Bool:
         """The master has a session only for a coordinator that waits for it."""
         return (self.master != Session.none).implies(self.waiting)
+
+    @step_property
+    def sessions_fail_for_themselves(self, after: Self) -> Bool:
+        """001: "to keep the cluster saturated with streaming", a session goes on whatever comes late of an older one: its rows,
+        or that it has failed, end no other, whose rows would have to be streamed again.
+        """
+        fails = (self.master == Session.streaming) & (after.master == Session.failed)
+        late = (self.message != Message.none) & (self.message_plan < self.plan)
+        return fails.implies(~late)
 
     @accepts(send_failure)
     def failures_are_told_at_once(self) -> Bool:

@@ -73,6 +73,12 @@ FORGOTTEN = (
 )
 HOPELESS = "a hopeless transition that is retried may still succeed"
 NO_FAULT = "with one fault less, less can go wrong"
+BACK = (
+    Stage.write_both_read_old_fallback_cleanup,
+    Stage.cleanup_target,
+    Stage.revert_migration,
+)
+"""The stages in which a transition is undone."""
 
 
 class Progress(Enum):
@@ -439,6 +445,14 @@ class TabletMigration(Machine):
         """001, stage 1: "transition info in group0 is filled with information about migration"."""
         return (self.stage == Stage.none) == self.kind.is_none()
 
+    @step_property
+    def a_transition_stays_of_its_kind(self, after: Self) -> Bool:
+        """The same: the info says which replicas leave and come, from the first stage to the last. Where something fails, the
+        transition is not taken for another one, from which less is waited for.
+        """
+        goes_on = (self.stage != Stage.none) & (after.stage != Stage.none)
+        return goes_on.implies(after.kind == self.kind)
+
     @invariant
     def repair_stays_among_its_stages(self) -> Bool:
         """A repair moves no replica, so it never enters a stage of a migration, nor a migration one of a repair."""
@@ -589,6 +603,15 @@ class TabletMigration(Machine):
         pointless = excluded | (self.unwanted & (self.stage == Stage.streaming))
         action_failed = (self.operation == Progress.failed) & pointless
         return self._turns_back(after).implies(barrier_failed | action_failed)
+
+    @step_property
+    def what_is_undone_is_not_taken_up_again(self, after: Self) -> Bool:
+        """The way back has no turn: a transition that is undone ends where it began, and the load balancer, which knows what
+        has become of its replicas, may plan another one.
+        """
+        only_when(self.release.rollback)
+        undone = self.stage.any_of(*BACK)
+        return undone.implies(after.stage.any_of(*BACK, Stage.none))
 
     @step_property
     def what_is_known_of_a_stage_ends_with_it(self, after: Self) -> Bool:
@@ -742,12 +765,7 @@ class TabletMigration(Machine):
 
     def _turns_back(self, after: Self) -> Bool:
         """The step starts to undo the transition."""
-        back = (
-            Stage.write_both_read_old_fallback_cleanup,
-            Stage.cleanup_target,
-            Stage.revert_migration,
-        )
-        return after.stage.any_of(*back) & ~self.stage.any_of(*back)
+        return after.stage.any_of(*BACK) & ~self.stage.any_of(*BACK)
 
     def _selected(self, stage: Term[Stage]) -> Term[Replicas]:
         return stage.column(lambda stage: stage.reads)

@@ -292,7 +292,7 @@ class TabletRepair(Machine):
         have_repaired,
         tell_to_unlock,
         unlock,
-        of=(Node, requested, operation, unlocked),
+        of=(Node, requested, operation),
     )
     def replicas_wait_for_no_other(self) -> None:
         """001, stage 2: all replicas "see the transition info … via local token metadata", each its own: none waits

@@ -434,8 +434,11 @@ class TabletReplicas(Machine):
 
     @accepts(store)
     def writes_are_stored_while_replicas_change(self, c: Term[Client], r: Term[Node]) -> Bool:
-        """001, write_both_read_old: writes go to old and new replicas, and each takes them, whatever happens to it."""
-        return self.write[c].targets.has(r)
+        """001, write_both_read_old: writes go to old and new replicas, and each takes them, whatever happens to it; the last
+        of them, too, wherever a write goes first.
+        """
+        missing = self.write[c].targets - self.write[c].stored
+        return missing.has(r) & (missing.size() == 1)
 
     @accepts(acknowledge)
     def writes_succeed_while_replicas_change(self, c: Term[Client]) -> Bool:
@@ -457,6 +460,15 @@ class TabletReplicas(Machine):
         and what is repaired, streamed or cleaned up is so while clients write: barriers wait for what began before
         them, nothing else.
         """
+
+    @step_property
+    def writes_go_on_while_replicas_change(self, after: Self, c: Term[Client]) -> Bool:
+        """001: "make sure that no reads that started before this point exist", and so of writes: by waiting for them. No stage
+        that is committed, or learned by whoever coordinates one, ends a write on its way.
+        """
+        learns = some(self.view[d] != after.view[d] for d in Client)
+        changes = (self.stage != after.stage) | learns
+        return changes.implies(self.write[c].value == after.write[c].value)
 
     @sometimes(at={removals: 0, additions: 0, moves: 0, failures: 0, Node: 2})
     def replicas_answer_that_they_stored(self, after: Self) -> Bool:

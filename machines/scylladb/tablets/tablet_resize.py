@@ -508,10 +508,13 @@ class TabletResize(Machine):
 
     @step_property
     def sstables_are_whole_until_they_are_split(self, after: Self, n: Term[Node]) -> Bool:
-        """An sstable with rows of both halves goes when it is split, or with its tablet; a restart splits none."""
+        """An sstable with rows of both halves goes when it is split, or with its tablet; a restart splits none, nor does the
+        end of the decision for which it was being split.
+        """
         gone = self.unsplit.has(n) & ~after.unsplit.has(n)
         left = some(self.leaving[half] == n for half in list(Half))
-        return gone.implies(self.splitting.has(n) | left)
+        split = self.splitting.has(n) & (self.decision == after.decision)
+        return gone.implies(split | left)
 
     @accepts(flush)
     def sstables_are_flushed_whole_as_long_as_no_split_is_decided(self, n: Term[Node]) -> Bool:
@@ -561,12 +564,18 @@ class TabletResize(Machine):
         """
 
     @step_property
-    def no_barrier_ends_a_repair(self, after: Self, n: Term[Node]) -> Bool:
+    def repairs_go_on_while_tablets_change(self, after: Self, n: Term[Node]) -> Bool:
         """001 has a barrier "make sure that no reads that started before this point exist": by waiting for what began before,
-        a repair as well, whose operator is not told that it failed because its table was to be resized.
+        a repair as well, whose operator is not told that it failed because its table was to be resized, or its tablet moved:
+        neither when that begins, nor when its node learns of it, nor behind a barrier, nor for another coordinator.
         """
-        passes = ~self.drained & after.drained
-        return passes.implies(self.writer[n] == after.writer[n])
+        passes = self.drained != after.drained
+        asks = some(self.reported[m] != after.reported[m] for m in Node)
+        decided = (self.decision != after.decision) | (self.track != after.track)
+        starts = some(self.pending[half] != after.pending[half] for half in list(Half))
+        learns = some(self.view[m] != after.view[m] for m in Node)
+        changes = passes | asks | decided | starts | learns
+        return changes.implies(self.writer[n] == after.writer[n])
 
     @invariant
     def ready_replicas_have_nothing_to_split(self, n: Term[Node]) -> Bool:

@@ -385,6 +385,24 @@ class SharedFence(Machine):
         return (self.stage[k] == Stage.none) | learned
 
     @step_property
+    def requests_go_on_while_both_change(self, after: Self) -> Bool:
+        """001: "make sure that no reads that started before this point exist", by waiting for them: no stage of either kind
+        that is committed or learned, and no barrier that begins, ends a request.
+        """
+        commits = (self.version != after.version) | (self.barrier != after.barrier)
+        learns = some(self.known_version[n] != after.known_version[n] for n in Node)
+        same = self.request.coordinator == after.request.coordinator
+        return (commits | learns).implies(same)
+
+    @step_property
+    def what_one_has_streamed_the_other_leaves(self, after: Self, k: Term[Kind]) -> Bool:
+        """001, of both kinds of change: "so that they don't interfere with each other": what one of them has streamed, in its
+        stage, need not be streamed again, whatever the other commits.
+        """
+        stays = self.streamed.has(k) & (self.stage[k] == after.stage[k])
+        return stays.implies(after.streamed.has(k))
+
+    @step_property
     def barriers_end_by_passing(self, after: Self) -> Bool:
         """001, "independently": no commit stops a running barrier, or else one kind of change would
         hold up the other for as long as it commits.
@@ -421,9 +439,12 @@ class SharedFence(Machine):
 
     @step_property
     def the_fence_moves_with_the_barrier(self, after: Self) -> Bool:
-        """The fence never falls, and when a barrier has passed it is at the barrier's version."""
-        passes = self.passed != after.passed
-        return (self.fence <= after.fence) & passes.implies(after.fence == after.passed)
+        """The fence never falls, and when a barrier has passed it is at the barrier's version; it moves for a barrier that
+        runs, and not before: requests that it would have waited for are not refused when it begins.
+        """
+        passes = (self.passed != after.passed).implies(after.fence == after.passed)
+        moves = (self.fence != after.fence).implies(after.fence == self.barrier)
+        return (self.fence <= after.fence) & passes & moves
 
     @step_property
     def each_stage_has_its_own_version(self, after: Self) -> Bool:

@@ -428,6 +428,13 @@ class TopologyCoordinator(Machine):
         ends = (left | back) & (after.transition_state == T.null)
         return (self.waits & ~after.waits).implies(ends)
 
+    @invariant
+    def requests_are_of_who_waits(self) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map": by an operator, who waits for the answer. No
+        coordinator issues one, nor again one that it has answered.
+        """
+        return self.requested.implies(self.waits)
+
     @step_property
     def states_are_left_after_their_barrier(self, after: Self) -> Bool:
         """Who moves a node's transition on has run the barrier of the state that it leaves."""

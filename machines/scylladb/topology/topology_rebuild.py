@@ -343,6 +343,15 @@ class TopologyRebuild(Machine):
             some((self.datacenter[n] == dc) & self.stored.has(n) for n in Node)
         )
 
+    @step_property
+    def writes_go_on_while_nodes_are_rebuilt(self, after: Self) -> Bool:
+        """001: rebuilding "does not change the topology": a client that waits goes on waiting when a rebuild begins, streams
+        or ends, and is told nothing by that.
+        """
+        rebuilds = (self.rebuilding != after.rebuilding) | (self.sources != after.sources)
+        changes = rebuilds | (self.streamed != after.streamed) | (self.waits != after.waits)
+        return changes.implies(self.write == after.write)
+
     @sometimes
     def a_write_succeeds_while_a_node_is_rebuilt(self, after: Self) -> Bool:
         """001: rebuilding "does not change the topology": a client is told meanwhile that its row is written."""
@@ -406,6 +415,14 @@ class TopologyRebuild(Machine):
         whole = ~some(self._is_lost(x) for x in Node)
         there = (self.write == Write.acknowledged) & ~self.stored.is_empty()
         return (two & whole & there).implies(~after.stored.is_empty())
+
+    @step_property
+    def nodes_are_rebuilt_on_request(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map": it gets there by nothing else: not because
+        the node was dead and is back, with all its rows, nor because its last rebuild has failed.
+        """
+        asked = ~self.waits.has(n) & after.waits.has(n)
+        return asked.implies((self.down == after.down) & (self.rebuilding == after.rebuilding))
 
     @step_property
     def a_rebuilt_node_has_every_row(self, after: Self, n: Term[Node]) -> Bool:

@@ -436,6 +436,14 @@ class TopologyTransition(Machine):
         return goes_on.implies(self.in_transition == after.in_transition)
 
     @step_property
+    def rebuilds_end_with_no_transition_state(self, after: Self) -> Bool:
+        """001: "the rebuilding state which does not change the topology" ends by itself: the track of tablets that move beside it,
+        or the lock of an operator, is not left for the node that still streams.
+        """
+        ends = (self.in_transition == N.rebuilding) & after.in_transition.is_none()
+        return ends.implies(self.transition_state == after.transition_state)
+
+    @step_property
     def reads_go_back_to_no_ring(self, after: Self) -> Bool:
         """Once reads have used the new ring there is no way back for a node that joins (6.0)."""
         joins = self.in_transition.any_of(*(s for s in N if s in JOINING))

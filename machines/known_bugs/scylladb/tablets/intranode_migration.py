@@ -60,6 +60,42 @@ class WritesAreStreamedAgain(IntranodeMigration):
         self.operated = self.operated & (self.stage != Stage.streaming)
 
 
+@known_bug(
+    "001-714",
+    NOBODY_WAITS,
+    breaks=IntranodeMigration.requests_go_on_while_stages_change,
+    budgets={IntranodeMigration.failures: 0, IntranodeMigration.reads: 0},
+)
+class WhoLearnsDropsItsWrite(IntranodeMigration):
+    """A node that learned of a stage dropped the write that it had under way, of which a shard had stored a part."""
+
+    @action(fair=WEAK)
+    def learn(self) -> None:
+        """The node learns the stage, and begins anew."""
+        super().learn()
+        self.write = 0
+        self.write_stage = Stage.none
+        self.stored = frozenset[Shard]()
+
+
+@known_bug(
+    "001-715",
+    "design document 001: reads that started before are waited for",
+    breaks=IntranodeMigration.requests_go_on_while_stages_change,
+    budgets={IntranodeMigration.failures: 0, IntranodeMigration.writes: 0},
+)
+class WhoLearnsDropsItsRead(IntranodeMigration):
+    """The same of a read: its client saw a timeout at each stage of a migration."""
+
+    @action(fair=WEAK)
+    def learn(self) -> None:
+        """The node learns the stage, and begins anew."""
+        super().learn()
+        self.reading = False
+        self.read_stage = Stage.none
+        self.expected = 0
+
+
 # -- what is never done ----------------------------------------------------------------------------
 
 

@@ -115,6 +115,24 @@ class TheEndOfAMigrationEndsItsRequests(ResizeGuards):
             guard.transition = False
 
 
+@known_bug(
+    "001-712",
+    "design document 001: the stage says which replicas are used by the coordinator for reads and writes",
+    breaks=ResizeGuards.requests_are_aborted_for_their_own_tablet,
+)
+class WhoUsesBothReplicaSetsIsAborted(ResizeGuards):
+    """A request was aborted because its tablet migrates, also one that had begun under the migration and knew of it."""
+
+    @action(fair=WEAK)
+    def abort(self, n: Term[Node]) -> None:
+        """A request whose tablet migrates, or is resized, is aborted."""
+        guard = self.guard[n]
+        changes = guard.outdated | (self.migrating == guard.tablet)
+        require(guard.key.is_some() & changes, "its tablet changes")
+        self._its_tablet_changes(n)
+        self._end_with_an_error(n)
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 

@@ -80,6 +80,23 @@ class AnyAnswerIsTakenForSuccess(StreamSession):
         self.master = Session.none
 
 
+@known_bug(
+    "001-720",
+    'design document 001: migrations go on "to keep the cluster saturated with streaming"',
+    breaks=StreamSession.sessions_fail_for_themselves,
+)
+class AnyFailureFailsTheSession(StreamSession):
+    """The message of an older session that it had failed was taken for one of this session, which was begun anew."""
+
+    @action(by=MASTER, fair=WEAK)
+    def receive_failure(self) -> None:
+        """The follower says that its session has failed."""
+        self._arrives(Message.failed)
+        goes_on = self.master == Session.streaming
+        self.master = choose(goes_on, Session.failed, self.master)
+        self._take_off_the_wire()
+
+
 # -- what is never done ----------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from stagewright.machines.scylladb.tablets.tablet_migration import (
     TabletMigration,
 )
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Stage
-from stagewright.spec import Bool, Fairness, Term, action, require
+from stagewright.spec import Bool, Fairness, Term, action, choose, only_when, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 ACTION = 'design document 001: the "action should be taken … before it can move to the next step"'
@@ -73,6 +73,44 @@ class WhoIsGoneIsForgottenWithTheCoordinator(TabletMigration):
         """Another node becomes the topology coordinator."""
         super().fail_over()
         self.excluded = frozenset[Role]()
+
+
+@known_bug(
+    "001-710",
+    "design document 001, stage 1: transition info is filled with information about migration",
+    breaks=TabletMigration.a_transition_stays_of_its_kind,
+)
+class CleanupsThatFailAreWaived(TabletMigration):
+    """A migration whose cleanup had failed went on as a rebuild, which has none: the replica that left kept its rows."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def retry_operation(self) -> None:
+        """The coordinator retries; of a cleanup it takes it that there is nothing to remove."""
+        super().retry_operation()
+        self.kind = choose(self.stage == Stage.cleanup, Kind.rebuild, self.kind)
+
+
+@known_bug(
+    "001-711",
+    "design document 001, in the releases: the last stage of the way back deletes the transition",
+    breaks=TabletMigration.what_is_undone_is_not_taken_up_again,
+)
+class FallbacksAreTakenBack(TabletMigration):
+    """When the barrier of a fallback had passed, all nodes had answered: reads went to the new replicas again, of which one
+    was gone for good.
+    """
+
+    @TabletMigration.stage.step(
+        Stage.write_both_read_old_fallback_cleanup,
+        Stage.write_both_read_new,
+        by=COORDINATOR,
+        fair=WEAK,
+    )
+    def give_up_after_fall_back(self) -> None:
+        """All nodes have answered: go on."""
+        only_when(self.release.fallback_cleanup)
+        self._barrier_done()
+        self._enter()
 
 
 # -- what is never done ----------------------------------------------------------------------------

@@ -200,6 +200,28 @@ class RemovalSkipsTheRepair(TabletReplicas):
         return super()._repairs_first() & ~self._pending().is_empty()
 
 
+@known_bug(
+    "001-716",
+    NOBODY_WAITS,
+    breaks=TabletReplicas.writes_go_on_while_replicas_change,
+    sizes={Node: 2},
+    budgets=ONE_MOVE,
+)
+class WhoLearnsDropsItsWrite(TabletReplicas):
+    """Whoever coordinated a write dropped it when it learned of a stage, so that no barrier had anything to wait for."""
+
+    @action(fair=WEAK)
+    def learn(self, c: Term[Client]) -> None:
+        """A coordinator of requests learns what is committed, and begins anew."""
+        super().learn(c)
+        write = self.write[c]
+        write.value = 0
+        write.stage = Stage.none
+        write.targets = frozenset[Node]()
+        write.stored = frozenset[Node]()
+        write.needed = 0
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 

@@ -172,7 +172,7 @@ class RepairAddsUnsplitSstables(TabletResize):
 @known_bug(
     "001-404",
     'design document 001: a barrier is to "make sure that no reads that started before this point exist"',
-    breaks=TabletResize.no_barrier_ends_a_repair,
+    breaks=TabletResize.repairs_go_on_while_tablets_change,
     budgets={TabletResize.decisions: 1},
 )
 class BarriersEndRepairs(TabletResize):
@@ -191,6 +191,20 @@ class BarriersEndRepairs(TabletResize):
 
 
 @known_bug(
+    "001-723",
+    'design document 001: a barrier is to "make sure that no reads that started before this point exist"',
+    breaks=TabletResize.repairs_go_on_while_tablets_change,
+    budgets={TabletResize.decisions: 0},
+)
+class WhatLeavesIsNotRepaired(TabletResize):
+    """A migration that began ended the repair of the replica that was to leave; as the balancer went on, none came to its end."""
+
+    def _start_migration(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
+        super()._start_migration(h, leaving, pending)
+        self.writer[leaving] = None
+
+
+@known_bug(
     "001-405",
     "design document 001, tablets: a decision is told from the one before",
     breaks=TabletResize.decisions_are_numbered,
@@ -202,6 +216,23 @@ class ResizedTablesCountFromTheStart(TabletResize):
     def _finalize(self, now: Number) -> None:
         super()._finalize(now)
         self.sequence = 0
+
+
+@known_bug(
+    "001-713",
+    "design document 001, in the releases: a replica is ready once all its sstables are split",
+    breaks=TabletResize.sstables_are_whole_until_they_are_split,
+    budgets={TabletResize.migrations: 0, TabletResize.decisions: 1},
+)
+class WhatIsStoppedCountsAsSplit(TabletResize):
+    """A split that was revoked stopped the compactions for it, and their sstables were taken for split ones from then on."""
+
+    @TabletResize.decision.step((Resize.split, Resize.merge), Resize.none, by=BALANCER)
+    def revoke(self) -> None:
+        """The decision is no longer needed: what splits is stopped, everywhere."""
+        for n in Node:
+            self.unsplit.put(n, self.unsplit.has(n) & ~self.splitting.has(n))
+        self.splitting = frozenset[Node]()
 
 
 # -- who is refused, or waits ----------------------------------------------------------------------

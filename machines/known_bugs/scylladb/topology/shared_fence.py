@@ -111,6 +111,59 @@ class TheTrackIsLeftWithTheCommit(SharedFence):
         return (self.stage[k] != Stage.none) & (self.stage[k] != Stage.use_new)
 
 
+@known_bug(
+    "001-718",
+    SHARED,
+    breaks=SharedFence.the_fence_moves_with_the_barrier,
+    budgets={SharedFence.failures: 0},
+)
+class BarriersBeginWithTheFence(SharedFence):
+    """A barrier moved the fence when it began, so that it need not wait: at each stage of either kind of change writes failed
+    that would have been stored a moment later.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_barrier(self) -> None:
+        """The barrier is sent to every node, and with it the fence."""
+        super().begin_barrier()
+        self.fence = self.version
+
+
+@known_bug(
+    "001-724",
+    'design document 001: "make sure that no reads that started before this point exist"',
+    breaks=SharedFence.requests_go_on_while_both_change,
+    budgets={SharedFence.failures: 0},
+)
+class WhoLearnsDropsItsRequest(SharedFence):
+    """A node that learned of a version dropped what it coordinated, to either table: no barrier had anything to wait for."""
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """A node applies what is committed, and begins anew."""
+        super().learn(n)
+        self._forget()
+
+
+@known_bug(
+    "001-725",
+    "design document 001: both kinds of change are one state machine's, \"so that they don't interfere\"",
+    breaks=SharedFence.what_one_has_streamed_the_other_leaves,
+    profile="scylla-master",
+    budgets={SharedFence.writes: 0},
+)
+class EachStageForgetsWhatWasStreamed(SharedFence):
+    """The coordinator forgot what it knew with each stage that it committed, of either kind: as long as tablets moved, a node
+    streamed its ranges again and again.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def advance(self, k: Term[Kind]) -> None:
+        """The next stage is committed, and what is known is of the last one."""
+        super().advance(k)
+        self.streamed = frozenset[Kind]()
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 

@@ -165,6 +165,22 @@ class StaleNodeAfterTheBarrier(TopologyCoordinator):
         """What was read before the barrier is taken for the truth."""
 
 
+@known_bug(
+    "001-717",
+    'design document 001: "When a request is issued to a node the entry is added to the map"',
+    breaks=TopologyCoordinator.requests_are_of_who_waits,
+    budgets={TopologyCoordinator.migrations: 0, TopologyCoordinator.drops: 0},
+)
+class WhatIsRolledBackIsTriedAgain(TopologyCoordinator):
+    """A decommission that had been rolled back was begun again, although its operator had been told that the node stays."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def complete_rollback(self, c: Term[Coordinator]) -> None:
+        """The node is normal again, and is to leave still."""
+        super().complete_rollback(c)
+        self.requested = True
+
+
 # -- what is never done ----------------------------------------------------------------------------
 
 

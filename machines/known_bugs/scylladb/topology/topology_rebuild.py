@@ -12,7 +12,7 @@ from stagewright.machines.scylladb.topology.topology_rebuild import (
     TopologyRebuild,
     Write,
 )
-from stagewright.spec import Bool, Fairness, Term, action, count, every, require, some
+from stagewright.spec import Bool, Fairness, Term, action, choose, count, every, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 REBUILD = {TopologyRebuild.losses: 1, TopologyRebuild.crashes: 0, TopologyRebuild.failovers: 0}
@@ -231,6 +231,40 @@ class RowsAreRefusedWithoutSession(TopologyRebuild):
 
     def _open_session(self) -> None:
         """Forgotten."""
+
+
+@known_bug(
+    "001-719",
+    'design document 001: "When a request is issued to a node the entry is added to the map"',
+    breaks=TopologyRebuild.nodes_are_rebuilt_on_request,
+    budgets={TopologyRebuild.losses: 0, TopologyRebuild.failovers: 0},
+)
+class WhoComesBackIsRebuilt(TopologyRebuild):
+    """A node that had been dead was rebuilt when it came back, as if its rows were gone: meanwhile no other operation could
+    begin.
+    """
+
+    @action(by=OPERATOR)
+    def restart(self, n: Term[Node]) -> None:
+        """A node comes back, and is to be rebuilt."""
+        super().restart(n)
+        self.waits.put(n, ~self.failed.has(n) & (self.rebuilding != n))
+
+
+@known_bug(
+    "001-726",
+    "design document 001: the rebuilding state does not change the topology",
+    breaks=TopologyRebuild.writes_go_on_while_nodes_are_rebuilt,
+    budgets=REBUILD,
+)
+class RebuildsBeginWithATimeout(TopologyRebuild):
+    """A rebuild that began took the writes that were on their way for lost: their clients were told of a timeout."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_rebuild(self, n: Term[Node]) -> None:
+        """The request is taken up, and what is on its way given up."""
+        super().start_rebuild(n)
+        self.write = choose(self.write == Write.sent, Write.timed_out, self.write)
 
 
 # -- who is refused, or waits ----------------------------------------------------------------------

@@ -38,4 +38,18 @@ class FinalizationsAreSeenAsMigrations(TopologyTransition):
         self._at_rest()
 
 
+@known_bug(
+    "001-722",
+    "design document 001: the rebuilding state does not change the topology",
+    breaks=TopologyTransition.rebuilds_end_with_no_transition_state,
+)
+class RebuildsEndWithTheTrack(TopologyTransition):
+    """When the tablets that an operator had moved were there, no node was in transition any more: also one that streamed."""
+
+    @TopologyTransition.transition_state.step(T.tablet_migration, T.null, by=COORDINATOR)
+    def finish_tablets(self) -> None:
+        """No tablet is in transition, and nothing else."""
+        self._ends()
+
+
 BUGS = known_bugs_in(globals())

@@ -48,6 +48,23 @@ class TheRequestGoesWithTheChange(LoadBalancer):
 
 
 @known_bug(
+    "001-721",
+    "design document 001: a pending topology operation is allowed to start",
+    breaks=LoadBalancer.requests_wait_for_the_change_before_them,
+    sizes={Tablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
+)
+class RequestsJoinTheChangeThatGoesOn(LoadBalancer):
+    """A request that came while a topology change went on was taken for a part of that, and its own change never began."""
+
+    @action(by=OPERATOR, spends=LoadBalancer.disturbances)
+    def request_topology_change(self) -> None:
+        """A topology change is requested, and is pending if none goes on."""
+        self.request_pending = self.track != Track.topology_change
+        self._commit()
+
+
+@known_bug(
     "001-155",
     'design document 001: plans which "will produce the desired result"',
     breaks=LoadBalancer.nodes_that_are_to_leave_get_no_tablets,
