@@ -12,6 +12,7 @@ from stagewright.machines.systems.topology_change import (
     COMMIT,
     COORDINATOR,
     OPERATOR,
+    READ_NEW,
     TIME,
     WEAK,
     Logged,
@@ -56,6 +57,44 @@ class ChangesOfTheNewGenerationAreNotStreamed(TopologyChange):
     def _is_streamed(self, row: Row) -> Bool:
         streamed = super()._is_streamed(row)
         return streamed & (self.logged != Generation.second) if row is Row.change else streamed
+
+
+@known_bug(
+    "003-161",
+    "design document 003: the old generation will still be operating",
+    breaks=TopologyChange.changes_are_read_with_their_rows,
+    budgets=NO_MIGRATION,
+)
+class ChangesGoWhereTheirRowsGo(TopologyChange):
+    """Once the newcomer had joined, a change was sent wherever its row was: one of the previous generation, whose stream
+    stays with the old owner, went to the newcomer, and nobody looks for it there.
+    """
+
+    def _is_written(self, n: Term[Node], row: Row, g: Logged, r: Node | Term[Node]) -> Bool:
+        written = super()._is_written(n, row, g, r)
+        if row is not Row.change:
+            return written
+        with_its_row = super()._is_written(n, Row.base, g, r)
+        return choose(self.routing[n].joined, with_its_row, written)
+
+
+@known_bug(
+    "003-162",
+    "design document 003: each replica either receives both writes or none of them",
+    breaks=TopologyChange.replicas_receive_both_writes_or_none,
+    budgets=NO_MIGRATION,
+)
+class OldOwnersGetRowsAlone(TopologyChange):
+    """Once nobody read from the old owner any more, rows were sent to it for as long as it was a replica, and changes were
+    not.
+    """
+
+    def _is_written(self, n: Term[Node], row: Row, g: Logged, r: Node | Term[Node]) -> Bool:
+        written = super()._is_written(n, row, g, r)
+        if row is not Row.change:
+            return written
+        spared = self.barrier & (self.routing[n].state == READ_NEW) & (self.owner == r)
+        return written & ~(spared & (g == Generation.second))
 
 
 @known_bug(

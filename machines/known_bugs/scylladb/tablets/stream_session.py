@@ -85,15 +85,18 @@ class AnyAnswerIsTakenForSuccess(StreamSession):
     'design document 001: migrations go on "to keep the cluster saturated with streaming"',
     breaks=StreamSession.sessions_fail_for_themselves,
 )
-class AnyFailureFailsTheSession(StreamSession):
-    """The message of an older session that it had failed was taken for one of this session, which was begun anew."""
+class LateEndsFailTheSession(StreamSession):
+    """The last message of an older session, which its master had forgotten, was taken for an error of the one that had been
+    begun since: that one was begun anew.
+    """
 
     @action(by=MASTER, fair=WEAK)
-    def receive_failure(self) -> None:
-        """The follower says that its session has failed."""
-        self._arrives(Message.failed)
-        goes_on = self.master == Session.streaming
-        self.master = choose(goes_on, Session.failed, self.master)
+    def receive_complete(self) -> None:
+        """The follower has sent everything; what is of another session than the master's fails this one."""
+        self._arrives(Message.complete)
+        late = (self.master == Session.streaming) & ~self._is_of_session()
+        ended = choose(self._is_of_session(), Session.complete, self.master)
+        self.master = choose(late, Session.failed, ended)
         self._take_off_the_wire()
 
 

@@ -197,18 +197,15 @@ class BatchesOfOldTabletsAreExecuted(ViewResize):
     budgets={**FAILOVER, ViewResize.staging_sstables: 1},
 )
 class NewCoordinatorsBeginAnew(ViewResize):
-    """The call that a deposed coordinator had made was cancelled, and its batch with it, however much of the tablet it had
-    read.
+    """The call that a deposed coordinator had made to build a range was cancelled, and its batch with it, however much of
+    the tablet it had read.
     """
 
     @action(by=COORDINATOR, spends=ViewResize.leader_changes)
     def change_leader(self) -> None:
         """Another node becomes the raft leader: what is executed is given up."""
         super().change_leader()
-        executing = self.batch == Work.executing
-        processing = executing & (self.type == Type.process_staging) & ~self.stale
-        t = self.tablet
-        self.staging[t] = self.staging[t] | processing
+        executing = (self.batch == Work.executing) & (self.type == Type.build_range)
         self.batch = choose(executing, Work.none, self.batch)
         self.type = choose(executing, None, self.type)
         for s in Slot:

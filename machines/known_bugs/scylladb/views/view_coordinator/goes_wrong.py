@@ -56,6 +56,58 @@ class ProcessedTableIsNotStored(ViewCoordinator):
 
 
 @known_bug(
+    "000-361",
+    "design document 000: tasks are created when a view is created",
+    breaks=ViewCoordinator.tasks_are_of_views,
+    sizes={Base: 1},
+    budgets={ViewCoordinator.staging_sstables: 0},
+)
+class RowsComeBeforeTheirView(ViewCoordinator):
+    """The first batch wrote rows also for a view of the table that did not exist yet, and whose creation counted them as
+    built.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        batch = self.batch[s]
+        require(self._is_batch(s, t, b), "the shard has a batch")
+        require(~batch.done, "it is executed")
+        batch.done = True
+        for v in View:
+            early = (self.table[v] == b) & (self.status[v] == ViewStatus.none)
+            early = early & self.scanned[v].is_empty()
+            self.scanned[v].put(t, self.scanned[v].has(t) | batch.views.has(v) | early)
+        self.staged[b].put(t, self.staged[b].has(t) & ~batch.views.is_empty())
+
+    @action(by=CLIENT)
+    def create_view(self, v: Term[View]) -> None:
+        require(self.status[v] == ViewStatus.none, "not created yet")
+        require(~self._is_dropped_with_its_table(v), "its table is there")
+        self.status[v] = ViewStatus.created
+        for t in Tablet:
+            self.building[v].put(t, ~self.scanned[v].has(t))
+
+
+@known_bug(
+    "000-362",
+    BATCH,
+    breaks=ViewCoordinator.batches_are_of_one_table_and_tablet,
+)
+class BatchesAreOfAllThatIsBuilt(ViewCoordinator):
+    """A batch was for all views that were being built, also for those that had the tablet's rows: they were read for them
+    once more.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def send_build_range(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        self._may_send(s, t, b)
+        require(some(self._is_to_build(v, t) for v in View), "a view has a task for the tablet")
+        for v in View:
+            started = (self.table[v] == b) & (self.status[v] == ViewStatus.started)
+            self.batch[s].views.put(v, started)
+
+
+@known_bug(
     "000-41",
     "design document 000: at most only one base table at the time",
     breaks=ViewCoordinator.one_base_at_a_time,
