@@ -69,7 +69,7 @@ MEASURED = (
         ),
         "-m tests.benchmarks explicit --markdown",
     ),
-    Figures("README.md", ("21.9 million states, 208 CPU s",), "-m stagewright check --all"),
+    Figures("README.md", ("21.9 million states, 146 CPU s",), "-m stagewright check --all"),
     Figures(
         "docs/view-engine.md",
         (
