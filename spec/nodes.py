@@ -93,7 +93,7 @@ class Bound:
     where: Source | None = field(default=None, compare=False)
 
     def __hash__(self) -> int:
-        return self.serial  # unique, and at hand
+        return self.serial  # unique; hashing the sort, too, takes long
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class GroundOp(Enum):
     """What a ground node computes. Booleans are the integers 0 and 1."""
 
-    __hash__ = object.__hash__  # of the name, as other enums, it takes longer than what it is for
+    __hash__ = object.__hash__  # an Enum hashes its name, in Python, at every look-up
 
     CONST = auto()  # value
     CELL = auto()  # the cell with index `value`, in the old state

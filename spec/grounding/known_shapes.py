@@ -1,4 +1,4 @@
-"""What expressions were lowered to: the same again, with the same values of what they mention, is not lowered twice."""
+"""Remembers what expressions were lowered to: with the same values of its parameters, one is not lowered again."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class _Expansion:
     def _broken_functions(self) -> str:
         """`broken0(words of the old state, words of the new one)`, `broken64`, ...: which of 64 step promises are broken.
 
-        Steps share them, as it is seldom that one has to ask.
+        All steps share them: they are called only where some promise is broken.
         """
         plan, text = self.plan, ""
         promises = plan.steps[: plan.observed.noted_steps]

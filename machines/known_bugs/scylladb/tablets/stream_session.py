@@ -85,7 +85,7 @@ class AnyAnswerIsTakenForSuccess(StreamSession):
     'design document 001: migrations go on "to keep the cluster saturated with streaming"',
     breaks=StreamSession.sessions_fail_for_themselves,
 )
-class LateEndsFailTheSession(StreamSession):
+class LateCompletionsFailTheSession(StreamSession):
     """The last message of an older session, which its master had forgotten, was taken for an error of the one that had been
     begun since: that one was begun anew.
     """

@@ -69,6 +69,7 @@ class RowsComeBeforeTheirView(ViewCoordinator):
 
     @action(by=WORKER, fair=WEAK)
     def finish_batch(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """The shard has updated the views, and one that is not there yet."""
         batch = self.batch[s]
         require(self._is_batch(s, t, b), "the shard has a batch")
         require(~batch.done, "it is executed")
@@ -81,6 +82,7 @@ class RowsComeBeforeTheirView(ViewCoordinator):
 
     @action(by=CLIENT)
     def create_view(self, v: Term[View]) -> None:
+        """A view is created, with a task for every tablet of which it has no rows."""
         require(self.status[v] == ViewStatus.none, "not created yet")
         require(~self._is_dropped_with_its_table(v), "its table is there")
         self.status[v] = ViewStatus.created
@@ -100,6 +102,7 @@ class BatchesAreOfAllThatIsBuilt(ViewCoordinator):
 
     @action(by=COORDINATOR, fair=WEAK)
     def send_build_range(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """A shard gets one tablet for all views that are being built."""
         self._may_send(s, t, b)
         require(some(self._is_to_build(v, t) for v in View), "a view has a task for the tablet")
         for v in View:
